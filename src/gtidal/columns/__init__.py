@@ -1,0 +1,1 @@
+"""What a column is, and how one value of it is read."""

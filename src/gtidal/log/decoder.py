@@ -1,0 +1,404 @@
+"""A log as a stream of events: give it bytes, get events.
+
+    decoder = LogDecoder("binlog.000024")
+    decoder.receive_data(chunk)
+    while (event := decoder.next_event()) is not None: ...
+    decoder.end_of_data()          # a partial event that is left now is an error
+
+``next_frame`` gives an event's bytes as they lie in the (decrypted) file, and ``decode`` the event: a
+reader that filters can leave out the second step. The decoder holds what decoding depends on and nothing
+else: the format in force, the table maps in force, the cipher, the position.
+
+A frame with a bad checksum raises once and can be passed over by asking for the next. When a header makes
+no sense the framing is lost: the same error comes for ever, and ``resync`` finds the next sound event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import NamedTuple
+from zlib import crc32
+
+from gtidal.errors import ChecksumMismatch, DecodeError, GtidalError, KeyProblem, Truncated, Unsupported
+from gtidal.events.control import Rotate
+from gtidal.events.format import CRC32, MAGIC, NO_CHECKSUM, Format, FormatDescription, StartV3
+from gtidal.events.frame import (
+    HEADER_SIZE,
+    V1_HEADER_SIZE,
+    checksum_size,
+    compute_checksum,
+    decode_event,
+    header_length,
+    initial_format,
+)
+from gtidal.events.mariadb import PartialRowData, StartEncryption
+from gtidal.events.registry import EVENTS, Context, Event
+from gtidal.events.rows import RowsEvent
+from gtidal.events.table_map import TableMap
+from gtidal.events.transaction import TransactionPayload
+from gtidal.log.codecs import MariadbCipher, MysqlCipher, unpack_payload
+from gtidal.log.encryption import ENCRYPTED_MAGIC, EncryptionHeader
+
+MAX_EVENT_SIZE = 1 << 30
+"""What a server accepts. A longer length is damage, not an event."""
+IBB_MAGIC = b"\xfe\xfe\x0d\x01"
+FIRST_EVENT = len(MAGIC)
+_SWITCHES_STATE = {FormatDescription.code, StartV3.code, StartEncryption.code}
+
+
+class Frame(NamedTuple):
+    """One event's bytes and where they start in the (decrypted) file."""
+
+    position: int
+    data: bytes
+
+    @property
+    def type_code(self) -> int:
+        return self.data[4]
+
+    @property
+    def end(self) -> int:
+        return self.position + len(self.data)
+
+
+class Keys:
+    """Where a decoder asks for keys. The base knows none."""
+
+    def mysql(self, key_id: str) -> bytes:
+        raise KeyProblem(
+            f"the log is encrypted with {key_id}: give that key in hex, or the server's keyring file"
+        )
+
+    def mariadb(self, key_version: int) -> bytes:
+        raise KeyProblem(
+            f"the log is encrypted (MariaDB, key version {key_version}): give the server's key file"
+        )
+
+
+class LogDecoder:
+    """One log, from its first byte or from a known state on."""
+
+    def __init__(
+        self,
+        file: str | None = None,
+        *,
+        verify_checksum: bool = True,
+        decode_rows: bool = True,
+        keys: Keys | None = None,
+    ) -> None:
+        self.file = file
+        self.position = 0
+        self.verify_checksum = verify_checksum
+        self.context = Context(Format(), {}, decode_rows)
+        self.encryption: EncryptionHeader | None = None
+        self._keys = keys or Keys()
+        self._stage: Callable[[], bool] = self._read_magic
+        self._buffer = b""
+        self._offset = 0
+        self._waiting: list[bytes] = []
+        self._waiting_size = 0
+        self._needed = len(MAGIC)
+        self._ended = False
+        self._lost: GtidalError | None = None
+        self._stream_cipher: MysqlCipher | None = None
+        self._event_cipher: MariadbCipher | None = None
+        self._ciphers: list[MariadbCipher] = []
+
+    @property
+    def format(self) -> Format:
+        return self.context.format
+
+    def start_at(self, position: int, format: Format, event_cipher: MariadbCipher | None = None) -> None:
+        """Go on at an event boundary of a file whose format is known: what follows are events."""
+        self.context.format = format
+        self.position = position
+        self._event_cipher = event_cipher
+        self._stage = self._read_events
+        self._drop_buffer()
+
+    def _drop_buffer(self) -> None:
+        self._buffer, self._offset = b"", 0
+        self._waiting, self._waiting_size, self._needed = [], 0, V1_HEADER_SIZE
+        self._ended = False
+        self._lost = None
+
+    @property
+    def event_cipher(self) -> MariadbCipher | None:
+        return self._event_cipher
+
+    def receive_data(self, data: bytes) -> None:
+        """More of the log. Pieces are joined only when the next event is complete."""
+        self._waiting.append(data)
+        self._waiting_size += len(data)
+
+    def end_of_data(self) -> None:
+        self._ended = True
+
+    def next_event(self) -> Event | None:
+        """The next event, or None: give more data, or all was read."""
+        frame = self.next_frame()
+        return None if frame is None else self.decode(frame)
+
+    def __iter__(self) -> Iterator[Event]:
+        while (event := self.next_event()) is not None:
+            yield event
+
+    def next_frame(self) -> Frame | None:
+        """The next event's bytes, or None: give more data, or all was read."""
+        if self._lost is not None:
+            raise self._lost
+        while self._stage != self._read_events:
+            try:
+                if not self._stage():
+                    return None
+            except GtidalError as error:
+                self._lost = error.at(file=self.file, position=self.position)
+                raise
+        return self._next_event_frame()
+
+    def _have(self, size: int) -> bool:
+        """Whether ``size`` bytes are in the buffer at the offset; joins waiting pieces if that helps."""
+        have = len(self._buffer) - self._offset
+        if have >= size:
+            return True
+        if have + self._waiting_size < size:
+            return False
+        data = b"".join(self._waiting)
+        if self._stream_cipher is not None:
+            data = self._stream_cipher.update(data)
+        self._buffer = self._buffer[self._offset :] + data
+        self._offset = 0
+        self._waiting, self._waiting_size = [], 0
+        return True
+
+    def _take(self, size: int) -> bytes:
+        start = self._offset
+        self._offset = start + size
+        return self._buffer[start : start + size]
+
+    def _read_magic(self) -> bool:
+        if not self._have(len(MAGIC)):
+            if self._ended and len(self._buffer) + self._waiting_size < len(MAGIC):
+                raise Truncated("no binary log: fewer than four bytes")
+            return False
+        magic = self._take(len(MAGIC))
+        if magic == ENCRYPTED_MAGIC and self.encryption is None:
+            self._stage = self._read_encryption_header
+        elif magic == MAGIC:
+            self.position = FIRST_EVENT
+            self._stage = self._read_first_format
+        elif magic == IBB_MAGIC:
+            raise Unsupported(
+                "a binlog of MariaDB's InnoDB engine (.ibb): pages, not events; read it from a running server"
+            )
+        elif self.encryption is not None:
+            raise KeyProblem("the key does not decrypt this log")
+        else:
+            raise DecodeError(f"no binary log: starts with {magic.hex(' ')}, not {MAGIC.hex(' ')}")
+        return True
+
+    def _read_encryption_header(self) -> bool:
+        rest = EncryptionHeader.SIZE - len(ENCRYPTED_MAGIC)
+        if not self._have(rest):
+            if self._ended:
+                raise Truncated("the file ends inside its encryption header")
+            return False
+        self.encryption = EncryptionHeader.decode(ENCRYPTED_MAGIC + self._take(rest))
+        header = self.encryption
+        self._stream_cipher = MysqlCipher(self._keys.mysql(header.key_id), header.password, header.iv)
+        self._buffer = self._stream_cipher.update(self._buffer[self._offset :])
+        self._offset = 0
+        self._stage = self._read_magic
+        return True
+
+    def _read_first_format(self) -> bool:
+        if not self._have(HEADER_SIZE):
+            if not self._ended:
+                return False
+            if not self._have(1):
+                self._stage = self._read_events  # a file of the magic bytes alone
+                return True
+        start = self._offset
+        self.context.format = initial_format(self._buffer[start : start + HEADER_SIZE])
+        self._stage = self._read_events
+        return True
+
+    def _read_events(self) -> bool:
+        return False
+
+    def _next_event_frame(self) -> Frame | None:
+        if not self._have(V1_HEADER_SIZE):
+            self._refuse_partial(V1_HEADER_SIZE)
+            return None
+        start = self._offset
+        buffer = self._buffer
+        size = int.from_bytes(buffer[start + 9 : start + 13], "little")
+        if len(buffer) - start < size or size < HEADER_SIZE:
+            self._check_size(size)
+            if not self._have(size):
+                self._refuse_partial(size)
+                return None
+            start = self._offset
+            buffer = self._buffer
+        data = buffer[start : start + size]
+        position = self.position
+        self._offset = start + size
+        self.position = position + size
+        if self._event_cipher is not None:
+            data = self._event_cipher.decrypt(data, position)
+        elif self._ciphers:
+            data = self._choose_cipher(data, position)
+        frame = Frame(position, data)
+        code = data[4]
+        if code in _SWITCHES_STATE:
+            self._switch_state(frame)
+        elif code == Rotate.code and position == FIRST_EVENT:
+            self._guess_checksum(data)
+        if self.verify_checksum and (self.context.format.checksum or code == FormatDescription.code):
+            self.check(frame)
+        return frame
+
+    def _check_size(self, size: int) -> None:
+        smallest = self.context.format.header_length
+        if size < smallest or size > MAX_EVENT_SIZE:
+            self._lost = DecodeError(
+                f"an event of {size} bytes; it has at least {smallest} and at most {MAX_EVENT_SIZE}",
+                file=self.file,
+                position=self.position,
+                field="header.size",
+            )
+            raise self._lost
+
+    def _refuse_partial(self, size: int) -> None:
+        left = len(self._buffer) - self._offset + self._waiting_size
+        if self._ended and left:
+            raise Truncated(
+                f"the log ends inside an event: {left} bytes of at least {size}",
+                file=self.file,
+                position=self.position,
+            )
+
+    def _switch_state(self, frame: Frame) -> None:
+        """Events that change how the following ones are read."""
+        try:
+            event = decode_event(frame.data, frame.position, self.context)
+            if isinstance(event, FormatDescription | StartV3):
+                self.context.format = event.format
+                self.context.tables.clear()
+            elif isinstance(event, StartEncryption):
+                key = self._keys.mariadb(event.key_version)
+                self._ciphers = [MariadbCipher(key, event.nonce, counter) for counter in (False, True)]
+        except GtidalError as error:
+            self._lost = error.at(file=self.file, position=frame.position)
+            raise self._lost from None
+
+    def _choose_cipher(self, data: bytes, position: int) -> bytes:
+        """The log does not tell the cipher's mode; the first encrypted event shows which one fits."""
+        for cipher in self._ciphers:
+            plain = cipher.decrypt(data, position)
+            if self._is_sound(plain, position):
+                self._event_cipher = cipher
+                return plain
+        self._lost = KeyProblem("the key does not decrypt this log", file=self.file, position=position)
+        raise self._lost
+
+    def _is_sound(self, data: bytes, position: int) -> bool:
+        if self.context.format.has_checksums:
+            return crc32(data[:-4]) == int.from_bytes(data[-4:], "little")
+        log_pos = int.from_bytes(data[13:17], "little")
+        return data[4] in EVENTS and log_pos in (0, (position + len(data)) & 0xFFFFFFFF)
+
+    def _guess_checksum(self, data: bytes) -> None:
+        """A captured stream begins with a ROTATE, before any format description tells of checksums."""
+        sealed = len(data) > HEADER_SIZE + 4 and crc32(data[:-4]) == int.from_bytes(data[-4:], "little")
+        self.context.format = replace(self.context.format, checksum=CRC32 if sealed else NO_CHECKSUM)
+
+    def check(self, frame: Frame) -> None:
+        """Compare a frame's checksum; one without has nothing to compare."""
+        data = frame.data
+        size = checksum_size(data, data[4], self.context.format)
+        if not size or len(data) < header_length(data[4], self.context.format) + size:
+            return
+        stored = int.from_bytes(data[-size:], "little")
+        computed = compute_checksum(data[:-size], data[4])
+        if stored != computed:
+            raise ChecksumMismatch(
+                f"stored is 0x{stored:08x}, the bytes have 0x{computed:08x}",
+                file=self.file,
+                position=frame.position,
+                event=event_name(data[4]),
+                field="checksum",
+            )
+
+    def decode(self, frame: Frame) -> Event:
+        """The event in a frame; keeps the table maps in force."""
+        try:
+            event = decode_event(frame.data, frame.position, self.context)
+            self._keep_tables(event)
+        except GtidalError as error:
+            raise error.at(file=self.file) from None
+        return event
+
+    def _keep_tables(self, event: Event) -> None:
+        if isinstance(event, TableMap):
+            self.context.tables[event.table_id] = event
+        elif isinstance(event, RowsEvent) and event.ends_statement:
+            self.context.tables.clear()
+
+    def inner(self, event: TransactionPayload) -> Iterator[tuple[Frame, Event]]:
+        """The events inside a compressed payload, one after the other, in bounded memory. They have no
+        checksums, and their position is the payload's."""
+        position = event.header.position
+        outer = self.context.format
+        inside = replace(outer, checksum=NO_CHECKSUM, header_length=HEADER_SIZE)
+        try:
+            for data in _split(unpack_payload(event.payload, event.compression)):
+                context = Context(inside, self.context.tables, self.context.decode_rows)
+                inner = decode_event(data, position, context)
+                self._keep_tables(inner)
+                yield Frame(position, data), inner
+        except GtidalError as error:
+            raise error.at(file=self.file, position=position, event=event.name) from None
+
+
+def _split(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The events in a payload's bytes."""
+    buffer = b""
+    for piece in pieces:
+        buffer += piece
+        start = 0
+        while len(buffer) - start >= HEADER_SIZE:
+            size = int.from_bytes(buffer[start + 9 : start + 13], "little")
+            if not HEADER_SIZE <= size <= MAX_EVENT_SIZE:
+                raise DecodeError(f"an inner event of {size} bytes", field="payload")
+            if len(buffer) - start < size:
+                break
+            yield buffer[start : start + size]
+            start += size
+        buffer = buffer[start:]
+    if buffer:
+        raise Truncated(f"{len(buffer)} bytes of an inner event are left", field="payload")
+
+
+def event_name(code: int) -> str:
+    """The name of a type code."""
+    cls = EVENTS.get(code)
+    return cls.name if cls else f"UNKNOWN_{code}"
+
+
+class Fragments:
+    """Puts MariaDB's PARTIAL_ROW_DATA pieces together: the rows event they hold, once it is complete."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+
+    def add(self, piece: PartialRowData) -> bytes | None:
+        if piece.number != len(self._pieces) + 1:
+            got, self._pieces = len(self._pieces), []
+            raise DecodeError(f"piece {piece.number} follows {got} pieces", field="number")
+        self._pieces.append(piece.data)
+        if piece.number < piece.fragments:
+            return None
+        data, self._pieces = b"".join(self._pieces), []
+        return data

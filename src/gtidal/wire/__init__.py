@@ -1,0 +1,1 @@
+"""Bytes to numbers and back. Knows no event."""

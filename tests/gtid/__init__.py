@@ -1,0 +1,1 @@
+"""GTIDs and sets of them."""
