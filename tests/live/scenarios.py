@@ -45,7 +45,7 @@ from tests.live.servers import (
 from tests.live.snapshots import snapshot
 
 MODULES = {
-    "mysql": ("types", "json", "rows"),
+    "mysql": ("types", "json", "rows", "mysql", "statements", "ddl"),
     "mariadb": (),
 }
 KINDS: dict[str, type[Server]] = {"mysql": MySQLServer, "mariadb": MariaDBServer}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.live.scenarios import Lab, scenario
 
+ANONYMOUS = ("--gtid-mode=OFF", "--enforce-gtid-consistency=OFF")
 GTID = ("--gtid-mode=ON", "--enforce-gtid-consistency=ON")
 
 
@@ -49,7 +50,7 @@ def rows_minimal(lab: Lab) -> None:
     lab.keep("d.auto")
 
 
-@scenario("mysql", *GTID, binlog_row_metadata="MINIMAL")
+@scenario("mysql", *ANONYMOUS, binlog_row_metadata="MINIMAL")
 def rows_noblob(lab: Lab) -> None:
     """binlog_row_image=NOBLOB: blobs only where they changed."""
     lab.sql("SET binlog_row_image = NOBLOB")
@@ -72,7 +73,7 @@ def rows_compressed(lab: Lab) -> None:
     lab.keep("d.many")
 
 
-@scenario("mysql", *GTID, binlog_row_metadata="FULL", binlog_checksum="NONE")
+@scenario("mysql", *ANONYMOUS, binlog_row_metadata="FULL", binlog_checksum="NONE")
 def rows_no_checksum(lab: Lab) -> None:
     """The same changes in a log without checksums, some of them compressed."""
     change_rows(lab)

@@ -6,6 +6,10 @@ from collections.abc import Iterable
 
 from tests.live.scenarios import Lab, scenario
 
+ANONYMOUS = ("--gtid-mode=OFF", "--enforce-gtid-consistency=OFF")
+
+GTID = ("--gtid-mode=ON", "--enforce-gtid-consistency=ON")
+
 INTEGERS = {"TINYINT": 8, "SMALLINT": 16, "MEDIUMINT": 24, "INT": 32, "BIGINT": 64}
 DECIMALS = ("1,0", "1,1", "4,2", "5,5", "9,0", "9,9", "10,0", "18,9", "19,10", "30,30", "38,12", "65,0", "65,30")
 
@@ -14,7 +18,7 @@ def values(rows: Iterable[Iterable[str]]) -> str:
     return ", ".join(f"({', '.join(row)})" for row in rows)
 
 
-@scenario("mysql", binlog_row_metadata="FULL")
+@scenario("mysql", *GTID, binlog_row_metadata="FULL")
 def types_integers(lab: Lab) -> None:
     """Minimum, maximum, 0, ±1, NULL of each integer type; YEAR; updates that cross the sign."""
     columns, low, high, one, minus = [], [], [], [], []
@@ -45,7 +49,7 @@ def types_integers(lab: Lab) -> None:
     lab.keep("d.integers")
 
 
-@scenario("mysql", binlog_row_metadata="MINIMAL")
+@scenario("mysql", *GTID, binlog_row_metadata="MINIMAL")
 def types_numbers(lab: Lab) -> None:
     """FLOAT, DOUBLE and DECIMAL of all sizes."""
     columns = [f"d_{each.replace(',', '_')} DECIMAL({each})" for each in DECIMALS]
@@ -84,7 +88,7 @@ def types_numbers(lab: Lab) -> None:
     lab.keep("d.floats", "d.decimals")
 
 
-@scenario("mysql", binlog_row_metadata="FULL")
+@scenario("mysql", *ANONYMOUS, binlog_row_metadata="FULL")
 def types_times(lab: Lab) -> None:
     """TIME, DATETIME, TIMESTAMP with each number of fractional digits; DATE; zero and partly zero dates."""
     kinds = ("TIME", "DATETIME", "TIMESTAMP")
@@ -124,7 +128,7 @@ def types_times(lab: Lab) -> None:
     lab.keep("d.times", "d.stamps")
 
 
-@scenario("mysql", binlog_row_metadata="FULL")
+@scenario("mysql", *ANONYMOUS, binlog_row_metadata="FULL")
 def types_bits(lab: Lab) -> None:
     """BIT(1) to BIT(64)."""
     lab.sql("CREATE DATABASE d; SET sql_mode = ''")
@@ -141,7 +145,7 @@ def members(count: int, word: str = "m") -> str:
     return ", ".join(f"'{word}{n}'" for n in range(1, count + 1))
 
 
-@scenario("mysql", binlog_row_metadata="FULL")
+@scenario("mysql", *ANONYMOUS, binlog_row_metadata="FULL")
 def types_enums(lab: Lab) -> None:
     """ENUM of one and two bytes, SET of all sizes; the value 0; labels of several charsets."""
     sizes = (1, 2, 7, 8, 9, 16, 17, 24, 25, 32, 33, 40, 48, 63, 64)
@@ -232,7 +236,7 @@ def fill_strings(lab: Lab, table: str) -> None:
     lab.sql(f"DELETE FROM {table} WHERE id IN (7, 9)")
 
 
-@scenario("mysql", binlog_row_metadata="FULL")
+@scenario("mysql", *GTID, binlog_row_metadata="FULL")
 def types_strings(lab: Lab) -> None:
     """CHAR, VARCHAR, BINARY, TEXT and BLOB of sizes around each limit; trailing spaces and zeros."""
     lab.sql("CREATE DATABASE d; SET sql_mode = ''")
@@ -240,7 +244,7 @@ def types_strings(lab: Lab) -> None:
     lab.keep("d.strings")
 
 
-@scenario("mysql", binlog_row_metadata="MINIMAL")
+@scenario("mysql", *GTID, binlog_row_metadata="MINIMAL")
 def types_strings_minimal(lab: Lab) -> None:
     """The same with the metadata that is always there; padding kept by the session."""
     lab.sql("CREATE DATABASE d; SET sql_mode = 'PAD_CHAR_TO_FULL_LENGTH'")
@@ -263,7 +267,7 @@ TEXTS = {
 }
 
 
-@scenario("mysql", binlog_row_metadata="FULL")
+@scenario("mysql", *GTID, binlog_row_metadata="FULL")
 def types_charsets(lab: Lab) -> None:
     """Text in every charset the server has; every byte of the single-byte ones; bytes that mean nothing."""
     charsets = lab.query("SELECT CHARACTER_SET_NAME, MAXLEN FROM information_schema.CHARACTER_SETS ORDER BY 1")
@@ -288,7 +292,7 @@ def types_charsets(lab: Lab) -> None:
         lab.keep(table)
 
 
-@scenario("mysql", binlog_row_metadata="FULL")
+@scenario("mysql", *GTID, binlog_row_metadata="FULL")
 def types_collations(lab: Lab) -> None:
     """A column of every collation, so that every collation number is in a table map."""
     names = [name for (name,) in lab.query("SELECT COLLATION_NAME FROM information_schema.COLLATIONS ORDER BY ID")]
@@ -313,7 +317,7 @@ SHAPES = {
 }
 
 
-@scenario("mysql", binlog_row_metadata="FULL")
+@scenario("mysql", *GTID, binlog_row_metadata="FULL")
 def types_geometry(lab: Lab) -> None:
     """All geometry types, with and without SRID. mysqlbinlog cannot print these."""
     lab.sql("CREATE DATABASE d; SET sql_mode = ''")
@@ -331,7 +335,7 @@ def types_geometry(lab: Lab) -> None:
     lab.keep("d.shapes", "d.strict")
 
 
-@scenario("mysql", binlog_row_metadata="FULL")
+@scenario("mysql", *GTID, binlog_row_metadata="FULL")
 def types_vector(lab: Lab) -> None:
     """VECTOR of several dimensions, with the values that floats can have."""
     lab.sql("CREATE DATABASE d", "CREATE TABLE d.vectors (id INT PRIMARY KEY, v1 VECTOR(1), v3 VECTOR(3), v VECTOR)")
@@ -345,7 +349,7 @@ def types_vector(lab: Lab) -> None:
     lab.keep("d.vectors")
 
 
-@scenario("mysql", binlog_row_metadata="FULL", binlog_row_image="FULL")
+@scenario("mysql", *GTID, binlog_row_metadata="FULL", binlog_row_image="FULL")
 def types_wide(lab: Lab) -> None:
     """Tables of 256, 300 and 1017 columns; images that are full, minimal, and of single columns."""
     lab.sql("CREATE DATABASE d")

@@ -42,14 +42,12 @@ def decimal_reader(precision: int, scale: int) -> Callable[[bytes, int, int], tu
     check_decimal(precision, scale)
     size = decimal_size(precision, scale)
     pieces = []
-    start = 0
+    shift = 8 * size
     for digits in digit_groups(precision, scale):
-        stop = start + GROUP_SIZE[digits]
-        pieces.append((start, stop, 10**digits))
-        start = stop
+        shift -= 8 * GROUP_SIZE[digits]
+        pieces.append((shift, (1 << 8 * GROUP_SIZE[digits]) - 1, 10**digits))
     top = 1 << (8 * size - 1)
     mask = (1 << 8 * size) - 1
-    one_group = len(pieces) == 1
     tail = f"E-{scale}" if scale else ""
     from_bytes = int.from_bytes
 
@@ -62,18 +60,12 @@ def decimal_reader(precision: int, scale: int) -> Callable[[bytes, int, int], tu
         if number & top:  # it was clear: negative
             number ^= mask
             sign = "-"
-        if one_group:
-            total = number
-            if total >= pieces[0][2]:
+        total = 0
+        for shift, bits, limit in pieces:
+            group = number >> shift & bits
+            if group >= limit:
                 raise DecodeError(f"{data[pos:stop].hex()} is no DECIMAL({precision},{scale})")
-        else:
-            plain = number.to_bytes(size, "big")
-            total = 0
-            for first, last, limit in pieces:
-                group = from_bytes(plain[first:last], "big")
-                if group >= limit:
-                    raise DecodeError(f"{data[pos:stop].hex()} is no DECIMAL({precision},{scale})")
-                total = total * limit + group
+            total = total * limit + group
         # Text, because arithmetic on Decimals rounds to the context's precision and this never does.
         return Decimal(f"{sign}{total}{tail}"), stop
 

@@ -287,6 +287,13 @@ def _render(value: Any, put: Any, depth: int) -> None:
         raise UsageError(f"{type(value).__name__} is no JSON value")
 
 
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # a path may spell half a surrogate pair with an escape
+        return text.encode("utf-8", "surrogatepass")
+
+
 def _length(size: int) -> bytes:
     out = bytearray()
     while size > 0x7F:
@@ -332,7 +339,7 @@ def _encode(value: Any, depth: int) -> tuple[int, bytes]:
     if isinstance(value, float):
         return DOUBLE, _NUMBERS[DOUBLE].pack(value)
     if isinstance(value, str):
-        data = value.encode("utf-8", "surrogateescape")
+        data = _utf8(value)
         return STRING, _length(len(data)) + data
     if isinstance(value, Decimal):
         return _encode_decimal(value)
@@ -350,9 +357,7 @@ def _encode(value: Any, depth: int) -> tuple[int, bytes]:
     if depth >= MAX_DEPTH:
         raise DecodeError(f"JSON nested deeper than {MAX_DEPTH}")
     if isinstance(value, dict):
-        pairs = sorted(
-            ((key.encode("utf-8", "surrogateescape"), item) for key, item in value.items()), key=_key_order
-        )
+        pairs = sorted(((_utf8(key), item) for key, item in value.items()), key=_key_order)
         keys: list[bytes] | None = [key for key, _ in pairs]
         items = [_encode(item, depth + 1) for _, item in pairs]
     else:
@@ -448,7 +453,7 @@ def _lenenc_bytes(data: bytes, pos: int, end: int) -> tuple[bytes, int]:
 def encode_diffs(diffs: Iterable[JsonDiff]) -> bytes:
     out = bytearray()
     for diff in diffs:
-        path = diff.path.encode("utf-8", "surrogateescape")
+        path = _utf8(diff.path)
         out.append(diff.operation)
         out += encode_lenenc(len(path)) + path
         if diff.operation != REMOVE:
@@ -580,7 +585,7 @@ def _insert(parent: Any, leg: Leg, value: Any, diff: JsonDiff) -> None:
         parent.insert(max(_index(leg, parent), 0), value)  # behind the end appends, as on the server
     elif isinstance(parent, dict) and isinstance(leg, str) and leg not in parent:
         parent[leg] = value
-        members = sorted(parent.items(), key=lambda item: _key_order((item[0].encode("utf-8", "replace"), 0)))
+        members = sorted(parent.items(), key=lambda item: _key_order((_utf8(item[0]), 0)))
         parent.clear()
         parent.update(members)
     else:

@@ -75,14 +75,14 @@ def _same(value: Any) -> Any:
 def _date(value: Date) -> datetime.date | Date:
     try:
         return datetime.date(*value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return value
 
 
 def _datetime(value: DateTime) -> datetime.datetime | DateTime:
     try:
         return datetime.datetime(*value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return value
 
 

@@ -4,8 +4,9 @@ An image holds the values of some columns of the table. Its tuple has a place fo
 table: ``ABSENT`` where the image does not hold the column, ``None`` for NULL, else the physical value
 (``columns.shapes``). ``event.named(image)`` turns it into names and Python values.
 
-Three generations: pre-GA (5.1.0 to 5.1.15), V1 (until 5.6, and MariaDB), V2. They differ in the fixed
-part only.
+Three generations: pre-GA (5.1.0 to 5.1.15), V1 (until 5.6, and MariaDB), V2. The last two differ in the
+fixed part only. The pre-GA servers wrote the null bytes of the table's own record, which the log does not
+describe; images that do not come out even as V1 images are kept as bytes.
 """
 
 from __future__ import annotations
@@ -378,11 +379,16 @@ class RowsEvent(Event):
         table = cls.table_in_force(f)
         if table is None or not f.context.decode_rows:
             f.rest("undecoded")
-        else:
-            f.coded(
-                "rows",
-                cls.codec(table, f.values.get("before_columns", b""), f.values.get("after_columns", b"")),
-            )
+            return
+        start = f.pos
+        try:
+            bitmaps = f.values.get("before_columns", b""), f.values.get("after_columns", b"")
+            f.coded("rows", cls.codec(table, *bitmaps))
+        except DecodeError:
+            if cls.version:
+                raise
+            f.pos = start
+            f.rest("undecoded")
 
     @classmethod
     def codec(cls, table: TableMap, before: bytes, after: bytes) -> RowsCodec:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import field
 from functools import cached_property
 from typing import ClassVar, TypeVar
 
@@ -185,9 +186,12 @@ class TableMap(Event):
     schema: str
     table: str
     types: bytes
-    metadata: bytes
-    null_bitmap: bytes
+    metadata: bytes | None = None
+    """None before MySQL 5.1.18, together with ``null_bitmap``."""
+    null_bitmap: bytes | None = None
     optional: tuple[Metadata, ...] = ()
+    mariadb: bool = field(default=False, compare=False, repr=False)
+    """Whose log this is: MariaDB counts geometry columns among those that have a character set."""
 
     @classmethod
     def walk(cls, f: Fields) -> None:
@@ -198,9 +202,11 @@ class TableMap(Event):
         f.zero()
         columns = f.lenenc_size("types")
         f.raw("types", columns)
-        f.lenenc_bytes("metadata")
-        f.raw("null_bitmap", (columns + 7) // 8)
-        f.records("optional", _pick)
+        if f.present("metadata"):
+            f.lenenc_bytes("metadata")
+            f.raw("null_bitmap", (columns + 7) // 8)
+            f.records("optional", _pick)
+        f.computed("mariadb", f.context.format.is_mariadb)
 
     def part(self, kind: type[P]) -> P | None:
         """The optional part of this kind, if it is there."""
@@ -233,8 +239,8 @@ class TableMap(Event):
         prefix_key = numbers(PrimaryKeyWithPrefix)
         return make_columns(
             self.types,
-            self.metadata,
-            self.null_bitmap,
+            self.metadata or b"",
+            b"\xff" * ((len(self.types) + 7) // 8) if self.null_bitmap is None else self.null_bitmap,
             signedness=bits(Signedness),
             default_charset=default(DefaultCharset),
             column_charsets=numbers(ColumnCharset),
@@ -248,6 +254,7 @@ class TableMap(Event):
             enum_set_charsets=numbers(EnumAndSetColumnCharset),
             visibility=bits(ColumnVisibility),
             dimensions=numbers(VectorDimensionality),
+            mariadb=self.mariadb,
         )
 
     @property

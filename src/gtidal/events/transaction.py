@@ -80,18 +80,18 @@ class PlainGtid(GtidEvent):
         if not f.present("clock_type") or f.u8("clock_type") != LOGICAL_CLOCK:
             return
         f.fixed(_CLOCK)
-        if not f.present("immediate_commit_timestamp"):
+        if not f.present("immediate_commit_timestamp", 7):
             return
         if f.flagged("immediate_commit_timestamp", 7, 55, "original_commit_timestamp"):
             f.u56("original_commit_timestamp")
         if not f.present("transaction_length"):
             return
         f.lenenc("transaction_length")
-        if not f.present("immediate_server_version"):
+        if not f.present("immediate_server_version", 4):
             return
         if f.flagged("immediate_server_version", 4, 31, "original_server_version"):
             f.u32("original_server_version")
-        if f.present("commit_group_ticket"):
+        if f.present("commit_group_ticket", 8):
             f.u64("commit_group_ticket")
 
 

@@ -29,6 +29,7 @@ from gtidal.events.frame import (
     checksum_size,
     compute_checksum,
     decode_event,
+    decode_header,
     header_length,
     initial_format,
 )
@@ -44,6 +45,7 @@ MAX_EVENT_SIZE = 1 << 30
 """What a server accepts. A longer length is damage, not an event."""
 IBB_MAGIC = b"\xfe\xfe\x0d\x01"
 FIRST_EVENT = len(MAGIC)
+_MOST_TABLE_MAPS = 1024
 _SWITCHES_STATE = {FormatDescription.code, StartV3.code, StartEncryption.code}
 
 
@@ -104,6 +106,7 @@ class LogDecoder:
         self._stream_cipher: MysqlCipher | None = None
         self._event_cipher: MariadbCipher | None = None
         self._ciphers: list[MariadbCipher] = []
+        self._table_maps: dict[bytes, TableMap] = {}
 
     @property
     def format(self) -> Format:
@@ -286,6 +289,7 @@ class LogDecoder:
             if isinstance(event, FormatDescription | StartV3):
                 self.context.format = event.format
                 self.context.tables.clear()
+                self._table_maps.clear()
             elif isinstance(event, StartEncryption):
                 key = self._keys.mariadb(event.key_version)
                 self._ciphers = [MariadbCipher(key, event.nonce, counter) for counter in (False, True)]
@@ -334,10 +338,32 @@ class LogDecoder:
     def decode(self, frame: Frame) -> Event:
         """The event in a frame; keeps the table maps in force."""
         try:
-            event = decode_event(frame.data, frame.position, self.context)
+            if frame.data[4] == TableMap.code:
+                event: Event = self._decode_table_map(frame, self.context)
+            else:
+                event = decode_event(frame.data, frame.position, self.context)
             self._keep_tables(event)
         except GtidalError as error:
             raise error.at(file=self.file) from None
+        return event
+
+    def _decode_table_map(self, frame: Frame, context: Context) -> TableMap:
+        """Each statement names its tables anew, so the same table maps come again and again: the columns
+        worked out for one serve the others."""
+        header = decode_header(frame.data, frame.position, context.format)
+        end = header.size - checksum_size(frame.data, header.type_code, context.format)
+        body = frame.data[header.length : end]
+        known = self._table_maps.get(body)
+        if known is None:
+            if len(self._table_maps) >= _MOST_TABLE_MAPS:
+                self._table_maps.clear()
+            event = decode_event(frame.data, frame.position, context)
+            assert isinstance(event, TableMap)
+            self._table_maps[body] = event
+            return event
+        event = object.__new__(TableMap)
+        checksum = int.from_bytes(frame.data[end:], "little") if end < header.size else None
+        event.__dict__.update(known.__dict__, header=header, checksum=checksum)
         return event
 
     def _keep_tables(self, event: Event) -> None:
@@ -346,14 +372,24 @@ class LogDecoder:
         elif isinstance(event, RowsEvent) and event.ends_statement:
             self.context.tables.clear()
 
-    def inner(self, event: TransactionPayload) -> Iterator[tuple[Frame, Event]]:
-        """The events inside a compressed payload, one after the other, in bounded memory. They have no
-        checksums, and their position is the payload's."""
-        position = event.header.position
-        outer = self.context.format
-        inside = replace(outer, checksum=NO_CHECKSUM, header_length=HEADER_SIZE)
+    @property
+    def inner_format(self) -> Format:
+        """The format of the events inside a payload: they have no checksums."""
+        return replace(self.context.format, checksum=NO_CHECKSUM, header_length=HEADER_SIZE)
+
+    def inner_data(self, event: TransactionPayload) -> Iterator[bytes]:
+        """The bytes of the events inside a compressed payload, one after the other, in bounded memory."""
         try:
-            for data in _split(unpack_payload(event.payload, event.compression)):
+            yield from _split(unpack_payload(event.payload, event.compression))
+        except GtidalError as error:
+            raise error.at(file=self.file, position=event.header.position, event=event.name) from None
+
+    def inner(self, event: TransactionPayload) -> Iterator[tuple[Frame, Event]]:
+        """The events inside a compressed payload. Their position is the payload's."""
+        position = event.header.position
+        inside = self.inner_format
+        try:
+            for data in self.inner_data(event):
                 context = Context(inside, self.context.tables, self.context.decode_rows)
                 inner = decode_event(data, position, context)
                 self._keep_tables(inner)

@@ -257,9 +257,9 @@ class Reader(Fields):
     def uvarint_count(self, of: str) -> int:
         return self._variable(of + "_count", read_uvarint)
 
-    def present(self, name: str) -> bool:
-        """Whether an optional field is there: while decoding, whether bytes remain."""
-        return self.pos < self.end
+    def present(self, name: str, size: int = 1) -> bool:
+        """Whether an optional field is there: while decoding, whether enough bytes remain."""
+        return self.end - self.pos >= size
 
     def more(self) -> bool:
         return self.pos < self.end

@@ -201,7 +201,7 @@ class Writer(Fields):
         self.out += encode_uvarint(count)
         return count
 
-    def present(self, name: str) -> bool:
+    def present(self, name: str, size: int = 1) -> bool:
         return self.get(name) is not None
 
     def more(self) -> bool:

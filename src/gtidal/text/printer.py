@@ -1,0 +1,617 @@
+"""What mysqlbinlog 9.7 prints, event by event.
+
+``MysqlPrinter`` follows the tool's own flow, quirks included, because people pipe and diff its output. The tool
+collects text in three places and so do we: *head* (headers and statements) is written out after every event
+that was printed, *body* (base64) and *foot* (the rows as comments) when a statement's rows are complete. The
+``# at`` line of an event that is then filtered out stays in *head* and comes with the next event's text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, Protocol
+from zlib import crc32
+
+from gtidal.errors import DecodeError
+from gtidal.events.control import Ignorable, PreviousGtids, Rotate
+from gtidal.events.format import CRC32, FormatDescription, StartV3
+from gtidal.events.header import ARTIFICIAL, IGNORABLE, IN_USE, RELAY_LOG
+from gtidal.events.load import AppendBlock, BeginLoadQuery, CreateFile, ExecLoad, ExecuteLoadQuery, LoadEvent
+from gtidal.events.registry import EVENTS, Event, Unknown
+from gtidal.events.rows import RowsEvent
+from gtidal.events.statement import Intvar, Query, Rand, RowsQuery, UserVar
+from gtidal.events.table_map import TableMap
+from gtidal.events.transaction import GtidEvent, TransactionPayload, XaPrepare, Xid
+from gtidal.log.decoder import Frame, LogDecoder
+from gtidal.text.events import (
+    COMMENTS,
+    STATEMENTS,
+    GtidText,
+    ignorable_text,
+    load_data_text,
+    payload_text,
+    unknown_text,
+    xa_prepare_text,
+)
+from gtidal.text.hexdump import base64_lines, hexdump
+from gtidal.text.loads import LoadFiles
+from gtidal.text.options import DumpOptions
+from gtidal.text.rewrite import make_rewriter
+from gtidal.text.statements import (
+    DELIMITER,
+    Session,
+    ends_group,
+    is_transaction_keyword,
+    load_text,
+    starts_group,
+    text_of,
+)
+from gtidal.text.times import Clock
+
+_FOREVER = 1 << 64
+_MYSQL_TYPES = 42
+"""How many event types a log without format description may have."""
+
+ROW_NAMES = {
+    20: "Write_rows_event_old",
+    21: "Update_rows_event_old",
+    22: "Delete_rows_event_old",
+    23: "Write_rows_v1",
+    24: "Update_rows_v1",
+    25: "Delete_rows_v1",
+    30: "Write_rows",
+    31: "Update_rows",
+    32: "Delete_rows",
+    39: "Update_rows_partial",
+}
+_ROW_FLAGS = (
+    (0x01, " STMT_END_F"),
+    (0x02, " NO_FOREIGN_KEY_CHECKS_F"),
+    (0x04, " RELAXED_UNIQUE_CHECKS_F"),
+    (0x10, " USE_SQL_FOREIGN_KEY_F"),
+    (0x08, " COMPLETE_ROWS_F"),
+)
+
+
+class RowText(Protocol):
+    """Prints table maps and rows as comments: ``text.rows.RowPrinter``."""
+
+    def table_metadata(self, table: TableMap) -> str: ...
+
+    def rows(self, event: RowsEvent) -> str: ...
+
+
+class NoRows:
+    """Where rows are not printed as comments."""
+
+    def table_metadata(self, table: TableMap) -> str:
+        return ""
+
+    def rows(self, event: RowsEvent) -> str:
+        return ""
+
+
+class MysqlPrinter:
+    """Give it every event of every file in order; it returns the text that is ready."""
+
+    def __init__(
+        self,
+        options: DumpOptions,
+        rows: RowText | None = None,
+        loads: LoadFiles | None = None,
+        warn: Callable[[str], None] = lambda message: None,
+    ) -> None:
+        self.options = options
+        self.stopped = False
+        """A stop position or time was reached: the rest of the input is not wanted."""
+        self.stop_position = _FOREVER
+        self.rewrite = make_rewriter(options.rewrite_db)
+        self._warn = warn
+        self._rows: RowText = rows or NoRows()
+        self._loads = loads
+        self._clock = Clock()
+        self._session = Session(options.short_form, not options.require_row_format)
+        self._gtids = GtidText(self._clock, options.short_form)
+        self._short = options.short_form
+        self._verbosity = 0 if options.short_form else options.verbosity
+        self._base64 = options.base64 != "decode-rows"
+        self._hexdump = options.hexdump
+        self._out: list[str] = []
+        self._head: list[str] = []
+        self._body: list[str] = []
+        self._foot: list[str] = []
+        self._waiting: list[tuple[int, bytes, Event]] = []
+        self._ignored_tables: set[int] = set()
+        self._count = 0
+        self._offset = options.offset
+        self._start_time = options.start_time
+        self._stop_time = _FOREVER if options.stop_time is None else options.stop_time
+        self._filters_gtids = options.include_gtids is not None or options.exclude_gtids is not None
+        self._filtered_by_gtid = False
+        self._in_transaction = False
+        self._seen_gtid = False
+        self._skipped_event = False
+        self._printed_format = False
+        self._first_format = True
+        self._unflushed = False
+        self._header_length = 19
+        self._checksum = False
+        self._inner_end: int | None = None
+        self._table_lines: dict[tuple[Any, ...], str] = {}
+        self._old_loads: dict[int, CreateFile] = {}
+        self._handlers = self._make_handlers()
+
+    def _make_handlers(self) -> dict[int, Callable[[int, bytes, Any, LogDecoder], None]]:
+        handlers: dict[int, Callable[[int, bytes, Any, LogDecoder], None]] = {}
+        for code, cls in EVENTS.items():
+            if issubclass(cls, GtidEvent):
+                handlers[code] = self._gtid
+            elif issubclass(cls, RowsEvent) and code in ROW_NAMES:
+                handlers[code] = self._rows_event
+            elif issubclass(cls, LoadEvent):
+                handlers[code] = self._old_load
+        handlers |= {code: self._comment for code in COMMENTS}
+        handlers |= {code: self._statement for code in STATEMENTS}
+        handlers |= {
+            Query.code: self._query,
+            Xid.code: self._xid,
+            TableMap.code: self._table_map,
+            RowsQuery.code: self._rows_query,
+            FormatDescription.code: self._format,
+            StartV3.code: self._format,
+            Intvar.code: self._wait,
+            Rand.code: self._wait,
+            UserVar.code: self._wait,
+            AppendBlock.code: self._append_block,
+            BeginLoadQuery.code: self._begin_load,
+            ExecuteLoadQuery.code: self._execute_load,
+            ExecLoad.code: self._exec_load,
+            XaPrepare.code: self._xa_prepare,
+            TransactionPayload.code: self._payload,
+        }
+        return handlers
+
+    # --- the frame of the whole output
+
+    def head(self) -> str:
+        options = self.options
+        lines = [
+            "# The proper term is pseudo_replica_mode, but we use this compatibility alias\n"
+            "# to make the statement usable on server versions 8.0.24 and older.\n"
+            "/*!50530 SET @@SESSION.PSEUDO_SLAVE_MODE=1*/;\n"
+        ]
+        if options.disable_log_bin:
+            lines.append("/*!32316 SET @OLD_SQL_LOG_BIN=@@SQL_LOG_BIN, SQL_LOG_BIN=0*/;\n")
+        lines.append("/*!50003 SET @OLD_COMPLETION_TYPE=@@COMPLETION_TYPE,COMPLETION_TYPE=0*/;\n")
+        if options.charset is not None:
+            lines.append(
+                "\n/*!40101 SET @OLD_CHARACTER_SET_CLIENT=@@CHARACTER_SET_CLIENT */;"
+                "\n/*!40101 SET @OLD_CHARACTER_SET_RESULTS=@@CHARACTER_SET_RESULTS */;"
+                "\n/*!40101 SET @OLD_COLLATION_CONNECTION=@@COLLATION_CONNECTION */;"
+                f"\n/*!40101 SET NAMES {options.charset} */;\n"
+            )
+        if options.idempotent:
+            lines.append("/*!50700 SET @@SESSION.RBR_EXEC_MODE=IDEMPOTENT*/;\n\n")
+        if options.require_row_format:
+            lines.append("/*!80019 SET @@SESSION.REQUIRE_ROW_FORMAT=1*/;\n\n")
+        lines.append(f"DELIMITER {DELIMITER}\n")
+        return "".join(lines)
+
+    def tail(self) -> str:
+        """The end; text that still waits for its statement's end is not printed, as the tool does not."""
+        options = self.options
+        if self._waiting:
+            self._warn("the output ends inside a statement: its variables are not printed")
+        elif self._unflushed:
+            self._warn("the output ends inside a statement: its row events are not printed")
+        if self._skipped_event:
+            self._out.append(f"COMMIT /* added by mysqlbinlog */{DELIMITER}\n")
+        self._end_log()
+        lines = [*self._out, "DELIMITER ;\n# End of log file\n"]
+        self._out.clear()
+        lines.append("/*!50003 SET COMPLETION_TYPE=@OLD_COMPLETION_TYPE*/;\n")
+        if options.disable_log_bin:
+            lines.append("/*!32316 SET SQL_LOG_BIN=@OLD_SQL_LOG_BIN*/;\n")
+        if options.charset is not None:
+            lines.append(
+                "/*!40101 SET CHARACTER_SET_CLIENT=@OLD_CHARACTER_SET_CLIENT */;\n"
+                "/*!40101 SET CHARACTER_SET_RESULTS=@OLD_CHARACTER_SET_RESULTS */;\n"
+                "/*!40101 SET COLLATION_CONNECTION=@OLD_COLLATION_CONNECTION */;\n"
+            )
+        lines.append("/*!50530 SET @@SESSION.PSEUDO_SLAVE_MODE=0*/;\n")
+        if options.idempotent:
+            lines.append("/*!50700 SET @@SESSION.RBR_EXEC_MODE=STRICT*/;\n")
+        return "".join(lines)
+
+    def _end_log(self) -> None:
+        """Between logs, and at the end: leave no transaction open and no GTID assigned."""
+        out = self._out
+        if self._in_transaction:
+            out.append(f"ROLLBACK /* added by mysqlbinlog */ {DELIMITER}\n")
+        elif self._seen_gtid and not self.options.skip_gtids:
+            out.append(f"BEGIN /*added by mysqlbinlog */ {DELIMITER}\n")
+            out.append(f"ROLLBACK /* added by mysqlbinlog */ {DELIMITER}\n")
+        if not self.options.skip_gtids:
+            out.append(f"SET @@SESSION.GTID_NEXT= 'AUTOMATIC' /* added by mysqlbinlog */ {DELIMITER}\n")
+        self._seen_gtid = False
+        self._in_transaction = False
+
+    # --- one event
+
+    def event(self, frame: Frame, event: Event, decoder: LogDecoder) -> str:
+        """The text that is ready after this event. Raises where the tool stops with an error."""
+        self._process(frame.position, frame.data, event, decoder)
+        text = "".join(self._out)
+        self._out.clear()
+        return text
+
+    def _process(self, position: int, data: bytes, event: Event, decoder: LogDecoder) -> None:
+        header = event.header
+        code = header.type_code
+        self._count += 1
+        if code != FormatDescription.code and code != StartV3.code:
+            if self._count <= self._offset or header.timestamp < self._start_time:
+                return
+            # From the first event that is wanted on, all are: times may go back and forth.
+            self._start_time = 0
+            self._offset = 0
+            wanted = self.options.server_id
+            if wanted and wanted != header.server_id and code != Rotate.code:
+                return
+        if position >= self.stop_position and self._inner_end is None or header.timestamp >= self._stop_time:
+            self.stopped = self._inner_end is None or self.stopped
+            return
+        if not self._short:
+            self._head.append(f"# at {position}\n")
+        if self._filters_gtids or self.options.skip_gtids:
+            if self._skips_gtid(event):
+                return
+        handler = self._handlers.get(code)
+        if handler is None or type(event) is Unknown or type(event) is Ignorable:
+            handler = self._unknown
+        handler(position, data, event, decoder)
+
+    def _flush(self) -> None:
+        self._out += self._head
+        self._head.clear()
+
+    def _line(self, position: int, data: bytes, event: Event) -> str:
+        """The header line begun, and after it the hexdump."""
+        header = event.header
+        log_pos = header.log_pos if self._inner_end is None else self._inner_end
+        line = f"#{self._clock.header(header.timestamp)} server id {header.server_id}  end_log_pos {log_pos} "
+        if event.checksum is not None and self._checksum:
+            line += f"CRC32 0x{event.checksum:08x} "
+        if self._hexdump:
+            line += "\n" + hexdump(position, data, self._header_length)
+        return line
+
+    def _skips_gtid(self, event: Event) -> bool:
+        options = self.options
+        match event:
+            case GtidEvent():
+                skip = False
+                key = (event.uuid, event.tag or "", event.gno)
+                if options.include_gtids is not None:
+                    skip = not options.include_gtids.has(*key)
+                if options.exclude_gtids is not None:
+                    skip = skip or options.exclude_gtids.has(*key)
+                self._filtered_by_gtid = skip
+                return skip or options.skip_gtids
+            case PreviousGtids():
+                return options.skip_gtids
+            case Xid():
+                skip, self._filtered_by_gtid = self._filtered_by_gtid, False
+                return skip
+            case Query():
+                skip = self._filtered_by_gtid
+                if ends_group(event.query):
+                    self._filtered_by_gtid = False
+                return skip
+        return self._filtered_by_gtid and event.type_code not in _NEVER_FILTERED
+
+    def _skips_schema(self, schema: str) -> bool:
+        return self.options.database is not None and schema != self.options.database
+
+    # --- formats
+
+    def _format(self, position: int, data: bytes, event: FormatDescription | StartV3, decoder: LogDecoder) -> None:
+        header = event.header
+        relay = header.flags & RELAY_LOG
+        self._checksum = isinstance(event, FormatDescription) and event.checksum_algorithm == CRC32
+        if isinstance(event, FormatDescription):
+            self._header_length = event.common_header_length
+        if not relay:
+            if header.log_pos > 0 and not self._first_format:
+                self._end_log()
+            self._first_format = False
+        head = self._head
+        if not self._short:
+            head.append(
+                f"{self._line(position, data, event)}\tStart: binlog v {event.binlog_version}, "
+                f"server v {event.server_version} created {self._clock.header(header.timestamp)}"
+                f"{' at startup' if event.created else ''}\n"
+            )
+            if header.flags & IN_USE:
+                head.append("# Warning: this binlog is either in use or was not closed properly.\n")
+        if relay:
+            head.append(
+                "# This Format_description_event appears in a relay log and was generated by the replica thread.\n"
+            )
+        else:
+            if not header.flags & ARTIFICIAL and event.created:
+                head.append(f"ROLLBACK{DELIMITER}\n")
+            if self.options.base64 != "never" and not self._short:
+                if self._base64:
+                    head.append(f"BINLOG '\n{base64_lines(data)}'{DELIMITER}\n")
+                self._printed_format = True
+                if self.options.skip_gtids:
+                    head.append(f"/*!50616 SET @@SESSION.GTID_NEXT='AUTOMATIC'*/{DELIMITER}\n")
+        if not self.options.force_if_open and header.flags & IN_USE:
+            raise DecodeError(
+                "the log was not closed: a server still writes it, or crashed; --force-if-open prints it all the same",
+                position=position,
+                event=event.name,
+            )
+        self._flush()
+
+    # --- statements
+
+    def _query(self, position: int, data: bytes, event: Query, decoder: LogDecoder) -> None:
+        query = event.query
+        skips = self._skips_schema(event.schema) and not is_transaction_keyword(query)
+        ends, starts = ends_group(query), starts_group(query)
+        if self._waiting:
+            if not skips:
+                for waiting in self._waiting:
+                    self._print_statement(*waiting)
+            self._waiting.clear()
+        if skips:
+            if self._seen_gtid and not self._in_transaction and not starts and not ends:
+                self._out.append(f"COMMIT /* added by mysqlbinlog */{DELIMITER}\n")
+                self._skipped_event = False
+                self._seen_gtid = False
+            else:
+                self._skipped_event = True
+            return
+        if ends:
+            self._in_transaction = False
+            self._skipped_event = False
+            self._seen_gtid = False
+        elif starts:
+            self._in_transaction = True
+        elif not self._in_transaction:
+            self._seen_gtid = False
+        line = "" if self._short else self._line(position, data, event)
+        before = self._session.before_query(event, query, line, "Query")
+        self._head.append(f"{before}{text_of(query)}\n{DELIMITER}\n")
+        self._flush()
+
+    def _wait(self, position: int, data: bytes, event: Event, decoder: LogDecoder) -> None:
+        """Variables are printed with the query they are for, or not at all."""
+        self._waiting.append((position, data, event))
+        self._flush()
+
+    def _print_statement(self, position: int, data: bytes, event: Event) -> None:
+        comment, statement = STATEMENTS[event.header.type_code]
+        line = "" if self._short else self._line(position, data, event) + comment(event)
+        self._head.append(line + statement(event))
+
+    def _statement(self, position: int, data: bytes, event: Event, decoder: LogDecoder) -> None:
+        self._print_statement(position, data, event)
+        self._flush()
+
+    def _comment(self, position: int, data: bytes, event: Event, decoder: LogDecoder) -> None:
+        if not self._short:
+            self._head.append(COMMENTS[event.header.type_code](event, self._line(position, data, event)))
+        self._flush()
+
+    def _unknown(self, position: int, data: bytes, event: Event, decoder: LogDecoder) -> None:
+        code = event.header.type_code
+        known = len(decoder.format.post_header_lengths) or _MYSQL_TYPES
+        if not event.header.flags & IGNORABLE or code > known:
+            raise DecodeError(
+                f"type {code} is none that the log announces and may not be passed over",
+                position=position,
+                field="header.type_code",
+            )
+        if not self._short:
+            self._head.append(ignorable_text(event, self._line(position, data, event)))
+        self._flush()
+
+    def _append_block(self, position: int, data: bytes, event: AppendBlock, decoder: LogDecoder) -> None:
+        self._comment(position, data, event, decoder)
+        if self._loads is not None and not self._loads.append(event.file_id, event.block):
+            self._warn(f"an APPEND_BLOCK is left out: the beginning of file {event.file_id} was not read")
+
+    def _begin_load(self, position: int, data: bytes, event: BeginLoadQuery, decoder: LogDecoder) -> None:
+        self._comment(position, data, event, decoder)
+        if self._loads is not None:
+            self._loads.begin(event.file_id, event.block)
+
+    def _execute_load(self, position: int, data: bytes, event: ExecuteLoadQuery, decoder: LogDecoder) -> None:
+        path = self._loads.take(event.file_id) if self._loads is not None else None
+        if self._skips_schema(event.schema):
+            self._skipped_event = True
+        elif path is None and self._loads is not None:
+            self._warn(f"a LOAD DATA is left out: the beginning of file {event.file_id} was not read")
+        else:
+            line = "" if self._short else self._line(position, data, event)
+            before = self._session.before_query(event, event.query, line, "Execute_load_query")
+            self._head.append(f"{before}{load_text(event, path)}\n{DELIMITER}\n")
+            if not self._short:
+                self._head.append(f"# file_id: {event.file_id} \n")
+        self._flush()
+
+    # --- LOAD DATA before MySQL 5.0
+
+    def _old_load(self, position: int, data: bytes, event: LoadEvent, decoder: LogDecoder) -> None:
+        line = "" if self._short else self._line(position, data, event)
+        if isinstance(event, CreateFile):
+            self._old_loads[event.file_id] = event
+            if self._loads is not None:
+                stem = event.file.rpartition("/")[2] or "SQL_LOAD"
+                self._loads.begin(event.file_id, event.block, stem)
+            if not self._short:
+                self._head.append(f"{line}\tQuery\tthread_id={event.thread_id}\texec_time={event.exec_time}\n")
+                self._head.append(load_data_text(event, None, commented=True))
+                self._head.append(f"# file_id: {event.file_id}  block_len: {len(event.block)}\n")
+        else:
+            if not self._short:
+                self._head.append(f"{line}\tQuery\tthread_id={event.thread_id}\texec_time={event.exec_time}\n")
+            self._print_load(event, None)
+        self._flush()
+
+    def _print_load(self, event: LoadEvent, path: str | None) -> None:
+        if event.schema and event.schema != self._session.schema:
+            self._session.schema = event.schema
+            self._head.append(f"use `{event.schema}`{DELIMITER}\n")
+        self._head.append(load_data_text(event, path, commented=False))
+
+    def _exec_load(self, position: int, data: bytes, event: ExecLoad, decoder: LogDecoder) -> None:
+        self._comment(position, data, event, decoder)
+        load = self._old_loads.pop(event.file_id, None)
+        path = self._loads.take(event.file_id) if self._loads is not None else None
+        if load is None:
+            self._warn(f"an EXEC_LOAD is left out: the beginning of file {event.file_id} was not read")
+        elif not self._skips_schema(load.schema):
+            self._print_load(load, path)
+        self._flush()
+
+    # --- transactions
+
+    def _gtid(self, position: int, data: bytes, event: GtidEvent, decoder: LogDecoder) -> None:
+        self._seen_gtid = True
+        if self._skipped_event:
+            self._out.append(f"COMMIT /* added by mysqlbinlog */{DELIMITER}\n")
+        self._skipped_event = False
+        line = "" if self._short else self._line(position, data, event)
+        self._head.append(self._gtids.print(event, line))
+        self._flush()
+
+    def _xid(self, position: int, data: bytes, event: Xid, decoder: LogDecoder) -> None:
+        self._in_transaction = False
+        self._skipped_event = False
+        self._seen_gtid = False
+        self._statement(position, data, event, decoder)
+
+    def _xa_prepare(self, position: int, data: bytes, event: XaPrepare, decoder: LogDecoder) -> None:
+        self._head.append(xa_prepare_text(event, self._line(position, data, event)))
+        self._flush()
+
+    def _payload(self, position: int, data: bytes, event: TransactionPayload, decoder: LogDecoder) -> None:
+        if not self._short:
+            self._head.append(payload_text(event, self._line(position, data, event)))
+        end = self._inner_end = event.header.log_pos
+        try:
+            for inner in decoder.inner_data(event):
+                frame = Frame(end, self._sealed(inner, decoder))
+                self._process(end, frame.data, decoder.decode(frame), decoder)
+        finally:
+            self._inner_end = None
+        if not self._short:
+            self._head.append("# End of compressed events.\n")
+        self._flush()
+
+    def _sealed(self, data: bytes, decoder: LogDecoder) -> bytes:
+        """An inner event as it would lie in the log: the tool gives it the checksum it does not have."""
+        if self.rewrite is not None:
+            data = self.rewrite(data, decoder.inner_format)
+        if not decoder.format.has_checksums:
+            return data
+        data = data[:9] + (len(data) + 4).to_bytes(4, "little") + data[13:]
+        return data + crc32(data).to_bytes(4, "little")
+
+    # --- rows
+
+    def _table_map(self, position: int, data: bytes, event: TableMap, decoder: LogDecoder) -> None:
+        if self._skips_table(event):
+            self._skipped_event = True
+            self._ignored_tables.add(event.table_id)
+            return
+        if not self._short:
+            name = f"`{event.schema}`.`{event.table}`"
+            line = f"{self._line(position, data, event)}\tTable_map: {name} mapped to number {event.table_id}\n"
+            self._head.append(line + self._rows.table_metadata(event))
+            self._base64_body(data, more=True)
+        self._unflushed = True
+        self._flush()
+
+    def _skips_table(self, event: TableMap) -> bool:
+        if self._skips_schema(event.schema):
+            return True
+        tables = self.options.tables
+        return bool(tables) and (event.schema, event.table) not in tables
+
+    def _rows_query(self, position: int, data: bytes, event: RowsQuery, decoder: LogDecoder) -> None:
+        if self._verbosity > 1:
+            query = text_of(event.query.partition(b"\0")[0])
+            lines = "".join(f"# {line}\n" for line in query.split("\n") if line)
+            self._head.append(f"{self._line(position, data, event)}\tRows_query\n{lines}")
+            self._base64_body(data, more=True)
+        self._unflushed = True
+        self._flush()
+
+    def _rows_event(self, position: int, data: bytes, event: RowsEvent, decoder: LogDecoder) -> None:
+        ends = event.ends_statement
+        skipped = event.table_id in self._ignored_tables
+        if ends:
+            self._ignored_tables.clear()
+        if skipped:
+            if ends:
+                self._unflushed = False
+                if self._body:
+                    self._body.append(f"'{DELIMITER}\n")
+                self._flush_statement()
+            self._skipped_event = True
+            return
+        if not self._printed_format and not self._short and self._base64:
+            if self.options.base64 == "never":
+                reason = "row events are printed as base64, which --base64-output=never forbids"
+            else:
+                reason = "row events come before any format description"
+            raise DecodeError(reason, position=position, event=event.name)
+        if not self._short:
+            name = ROW_NAMES[event.header.type_code]
+            flags = row_flags(event.flags)
+            self._head.append(f"{self._line(position, data, event)}\t{name}: table id {event.table_id}{flags}\n")
+            self._base64_body(data, more=not ends)
+            if self._verbosity:
+                self._foot.append(self._rows.rows(event))
+        self._unflushed = not ends
+        if ends:
+            self._flush_statement()
+        else:
+            self._flush()
+
+    def _base64_body(self, data: bytes, more: bool) -> None:
+        if not self._base64:
+            return
+        if not self._body:
+            self._body.append("\nBINLOG '\n")
+        self._body.append(base64_lines(data))
+        if not more:
+            self._body.append(f"'{DELIMITER}\n")
+
+    def _flush_statement(self) -> None:
+        out = self._out
+        out += self._head
+        out += self._body
+        out += self._foot
+        self._head.clear()
+        self._body.clear()
+        self._foot.clear()
+
+
+def row_flags(flags: int) -> str:
+    if flags == 1:
+        return " flags: STMT_END_F"
+    if not flags:
+        return ""
+    names = "".join(name for bit, name in _ROW_FLAGS if flags & bit)
+    unknown = flags & ~0x1F
+    return f" flags:{names}" + (f" UNKNOWN_FLAG(0x{unknown:x})" if unknown else "")
+
+
+_NEVER_FILTERED = {3, 4, 7, 15, 26, 28}
+"""STOP, ROTATE, SLAVE, FORMAT_DESCRIPTION, INCIDENT, IGNORABLE."""

@@ -1,0 +1,325 @@
+"""Statements and what they need around them: the SET lines before a query, variables, LOAD DATA."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from gtidal.columns.charsets import charset_name, collation_name
+from gtidal.columns.decimals import decimal_text, decode_decimal
+from gtidal.errors import GtidalError
+from gtidal.events.header import SUPPRESS_USE, THREAD_SPECIFIC
+from gtidal.events.load import ExecuteLoadQuery
+from gtidal.events.statement import (
+    DECIMAL_RESULT,
+    INT_RESULT,
+    REAL_RESULT,
+    STRING_RESULT,
+    AutoIncrement,
+    DatabaseCharset,
+    DdlXid,
+    DefaultCollationForUtf8mb4,
+    DefaultTableEncryption,
+    EnableCascadeTriggers,
+    ExplicitDefaultsForTimestamp,
+    Flags2,
+    Intvar,
+    LcTimeNames,
+    MariadbMicroseconds,
+    Microseconds,
+    QueryEvent,
+    Rand,
+    SessionCharset,
+    SqlMode,
+    SqlRequirePrimaryKey,
+    StatusVariable,
+    TimeZone,
+    UserVar,
+)
+
+DELIMITER = "/*!*/;"
+REMOVED_MODES = 0x1003FF00
+"""The bits of sql_mode that MySQL 8.0.5 no longer knows."""
+_NO_XID = (1 << 64) - 1
+_UNSET = 255
+
+# (bit, name, whether a set bit means the variable is off), in the order of printing
+_FLAGS2 = (
+    (0x4000000, "@@session.foreign_key_checks", True),
+    (0x4000, "@@session.sql_auto_is_null", False),
+    (0x8000000, "@@session.unique_checks", True),
+    (0x80000, "@@session.autocommit", True),
+)
+
+
+def text_of(data: bytes) -> str:
+    """Bytes as they will be written again."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def quoted_path(path: str) -> str:
+    """A file's name as the LOAD DATA statement spells it."""
+    escapes = {"\n": "\\n", "\r": "\\r", "\\": "\\\\", "\b": "\\b", "\t": "\\t", "'": "\\'", "\0": "\\0"}
+    return "'" + "".join(escapes.get(character, character) for character in path) + "'"
+
+
+# What a query is to the flow of transactions. The comparisons are the tool's own.
+
+
+def _prefix_of(word: bytes, query: bytes) -> bool:
+    return word.startswith(query)
+
+
+def starts_group(query: bytes) -> bool:
+    return _prefix_of(b"BEGIN", query) or query.startswith(b"XA START")
+
+
+def ends_group(query: bytes) -> bool:
+    if _prefix_of(b"COMMIT", query) or query.startswith(b"XA ROLLBACK"):
+        return True
+    upper = query[:12].upper()
+    return upper.startswith(b"ROLLBACK") and upper != b"ROLLBACK TO "
+
+
+_KEYWORDS = (b"SAVEPOINT", b"ROLLBACK", b"XA START", b"XA END", b"XA PREPARE", b"XA COMMIT", b"XA ROLLBACK")
+
+
+def is_transaction_keyword(query: bytes) -> bool:
+    if _prefix_of(b"BEGIN", query) or _prefix_of(b"COMMIT", query):
+        return True
+    return query[:11].upper().startswith(_KEYWORDS)
+
+
+class Settings(NamedTuple):
+    """The settings in a query's status variables, as the tool takes them: absent ones have its defaults."""
+
+    flags2: int | None = None
+    sql_mode: int | None = None
+    auto_increment: tuple[int, int] = (1, 1)
+    charset: tuple[int, int, int] | None = None
+    time_zone: str = ""
+    lc_time_names: int = 0
+    collation_database: int = 0
+    default_collation: int = 0
+    microseconds: int = 0
+    xid: str = ""
+    always: str = ""
+    """Lines that are printed each time."""
+
+
+def settings_of(status: tuple[StatusVariable, ...], delimiter: str = DELIMITER) -> Settings:
+    found = Settings()
+    explicit = primary_key = encryption = cascade = ""
+    for variable in status:
+        match variable:
+            case Flags2():
+                found = found._replace(flags2=variable.flags)
+            case SqlMode():
+                found = found._replace(sql_mode=variable.mode)
+            case AutoIncrement():
+                found = found._replace(auto_increment=(variable.increment, variable.offset))
+            case SessionCharset():
+                charset = (variable.client, variable.connection, variable.server)
+                found = found._replace(charset=charset)
+            case TimeZone():
+                found = found._replace(time_zone=variable.time_zone.partition("\0")[0])
+            case LcTimeNames():
+                found = found._replace(lc_time_names=variable.number)
+            case DatabaseCharset():
+                found = found._replace(collation_database=variable.collation)
+            case DefaultCollationForUtf8mb4():
+                found = found._replace(default_collation=variable.collation)
+            case Microseconds() | MariadbMicroseconds():
+                found = found._replace(microseconds=variable.microseconds)
+            case DdlXid() if variable.xid != _NO_XID:
+                found = found._replace(xid=f"\tXid = {variable.xid}")
+            case ExplicitDefaultsForTimestamp():
+                value = int(variable.value != 0)
+                explicit = f"SET @@session.explicit_defaults_for_timestamp={value}{delimiter}\n"
+            case SqlRequirePrimaryKey() if variable.value != _UNSET:
+                primary_key = (
+                    f"/*!80013 SET @@session.sql_require_primary_key={variable.value}*/{delimiter}\n"
+                )
+            case DefaultTableEncryption() if variable.value != _UNSET:
+                encryption = (
+                    f"/*!80016 SET @@session.default_table_encryption={variable.value}*/{delimiter}\n"
+                )
+            case EnableCascadeTriggers() if variable.value != _UNSET:
+                cascade = f"/*!90700 SET @@session.enable_cascade_triggers={variable.value}*/{delimiter}\n"
+    return found._replace(always=explicit + "\0" + primary_key + encryption + cascade)
+
+
+class Session:
+    """What the statements printed so far have set: a SET line is printed only where something changes."""
+
+    def __init__(self, short_form: bool = False, print_thread_id: bool = True) -> None:
+        self.short_form = short_form
+        self.print_thread_id = print_thread_id
+        self.schema = ""
+        self.thread_id = 0
+        self.thread_id_printed = False
+        self.flags2: int | None = None
+        self.sql_mode: int | None = None
+        self.auto_increment: tuple[int, int] = (0, 0)
+        self.charset: tuple[int, int, int] | None = None
+        self.time_zone = ""
+        self.lc_time_names = -1
+        self.collation_database = -1
+        self.default_collation = 0
+        self._settings: dict[int, tuple[tuple[StatusVariable, ...], Settings]] = {}
+        self._current: tuple[StatusVariable, ...] | None = None
+
+    def settings(self, status: tuple[StatusVariable, ...]) -> Settings:
+        """Sessions repeat their settings, and the decoder gives the same tuple for the same bytes."""
+        known = self._settings.get(id(status))
+        if known is not None and known[0] is status:
+            return known[1]
+        if len(self._settings) >= 1024:
+            self._settings.clear()
+        made = settings_of(status)
+        self._settings[id(status)] = (status, made)
+        return made
+
+    def before_query(self, event: QueryEvent, query: bytes, header: str, type_name: str) -> str:
+        """All lines before the statement's text."""
+        settings = self.settings(event.status)
+        flags = event.header.flags
+        lines = []
+        if not self.short_form:
+            lines.append(
+                f"{header}\t{type_name}\tthread_id={event.thread_id}\texec_time={event.exec_time}"
+                f"\terror_code={event.error_code}{settings.xid}\n"
+            )
+        if flags & SUPPRESS_USE:
+            if not is_transaction_keyword(query):
+                self.schema = ""
+        elif event.schema != self.schema:
+            self.schema = event.schema
+            if event.schema:
+                lines.append(f"use {quoted(event.schema)}{DELIMITER}\n")
+        if settings.microseconds:
+            lines.append(f"SET TIMESTAMP={event.header.timestamp}.{settings.microseconds:06}{DELIMITER}\n")
+        else:
+            lines.append(f"SET TIMESTAMP={event.header.timestamp}{DELIMITER}\n")
+        if not self.thread_id_printed or (flags & THREAD_SPECIFIC and event.thread_id != self.thread_id):
+            self._thread_id(lines, event.thread_id)
+        if event.status is not self._current:
+            self._changes(lines, settings)
+            self._current = event.status
+        elif len(settings.always) > 1:
+            lines.append(settings.always.replace("\0", ""))
+        return "".join(lines)
+
+    def _thread_id(self, lines: list[str], thread_id: int) -> None:
+        if not self.print_thread_id:
+            return
+        printed = 999999999 if self.short_form else thread_id
+        lines.append(f"SET @@session.pseudo_thread_id={printed}{DELIMITER}\n")
+        self.thread_id = thread_id
+        self.thread_id_printed = True
+
+    def _changes(self, lines: list[str], new: Settings) -> None:
+        if new.flags2 is not None:
+            changed = ~0 if self.flags2 is None else self.flags2 ^ new.flags2
+            if changed:
+                parts = [
+                    f"{name}={int(bool(new.flags2 & bit) != inverted)}"
+                    for bit, name, inverted in _FLAGS2
+                    if changed & bit
+                ]
+                lines.append(f"SET {', '.join(parts)}{DELIMITER}\n")
+                self.flags2 = new.flags2
+        if new.sql_mode is not None and new.sql_mode != self.sql_mode:
+            mask = "/*!80005 &~0x1003ff00*/" if new.sql_mode & REMOVED_MODES else ""
+            lines.append(f"SET @@session.sql_mode={new.sql_mode}{mask}{DELIMITER}\n")
+            self.sql_mode = new.sql_mode
+        if new.auto_increment != self.auto_increment:
+            increment, offset = self.auto_increment = new.auto_increment
+            lines.append(
+                f"SET @@session.auto_increment_increment={increment}, "
+                f"@@session.auto_increment_offset={offset}{DELIMITER}\n"
+            )
+        if new.charset is not None and new.charset != self.charset:
+            self._charset(lines, new.charset)
+        if new.time_zone and new.time_zone != self.time_zone:
+            lines.append(f"SET @@session.time_zone='{new.time_zone}'{DELIMITER}\n")
+            self.time_zone = new.time_zone
+        if new.lc_time_names != self.lc_time_names:
+            lines.append(f"SET @@session.lc_time_names={new.lc_time_names}{DELIMITER}\n")
+            self.lc_time_names = new.lc_time_names
+        if new.collation_database != self.collation_database:
+            lines.append(f"SET @@session.collation_database={new.collation_database or 'DEFAULT'}{DELIMITER}\n")
+            self.collation_database = new.collation_database
+        explicit, rest = new.always.split("\0")
+        lines.append(explicit)
+        if new.default_collation != self.default_collation:
+            if new.default_collation:
+                lines.append(
+                    f"/*!80011 SET @@session.default_collation_for_utf8mb4={new.default_collation}*/{DELIMITER}\n"
+                )
+            self.default_collation = new.default_collation
+        lines.append(rest)
+
+    def _charset(self, lines: list[str], charset: tuple[int, int, int]) -> None:
+        client, connection, server = charset
+        name = charset_name(client)
+        if name is not None:
+            lines.append(f"/*!\\C {name} */{DELIMITER}\n")
+        lines.append(
+            f"SET @@session.character_set_client={client},@@session.collation_connection={connection},"
+            f"@@session.collation_server={server}{DELIMITER}\n"
+        )
+        self.charset = charset
+
+
+def intvar_text(event: Intvar) -> str:
+    name = Intvar.NAMES.get(event.kind, "INVALID_INT")
+    return f"SET {name}={signed(event.value)}{DELIMITER}\n"
+
+
+def rand_text(event: Rand) -> str:
+    return f"SET @@RAND_SEED1={signed(event.seed1)}, @@RAND_SEED2={signed(event.seed2)}{DELIMITER}\n"
+
+
+def user_var_text(event: UserVar) -> str:
+    name = quoted(text_of(event.variable.partition(b"\0")[0]))
+    return f"SET @{name}:={user_var_value(event)}{DELIMITER}\n"
+
+
+def user_var_value(event: UserVar) -> str:
+    value = event.value
+    if event.is_null or value is None:
+        return "NULL"
+    if event.type == STRING_RESULT:
+        charset, collation = charset_name(event.collation or 0), collation_name(event.collation or 0)
+        if charset is None:
+            return "???"
+        return f"_{charset} {'0x' + value.hex().upper() if value else chr(34) * 2} COLLATE `{collation}`"
+    try:
+        if event.type == REAL_RESULT:
+            return f"{struct.unpack('<d', value[:8])[0]:.14g}"
+        if event.type == INT_RESULT:
+            return str(struct.unpack("<Q" if event.unsigned else "<q", value[:8])[0])
+        if event.type == DECIMAL_RESULT:
+            return decimal_text(decode_decimal(value[2:], value[0], value[1]))
+    except (struct.error, IndexError, GtidalError):
+        pass
+    return "???"
+
+
+def signed(value: int) -> int:
+    """An unsigned number of 64 bits as the tool's printing takes it."""
+    return value - (1 << 64) if value >> 63 else value
+
+
+def load_text(event: ExecuteLoadQuery, path: str | None) -> str:
+    """The LOAD DATA statement, reading the file that was put together from the log's blocks."""
+    if path is None:
+        return text_of(event.query)
+    head, rest = event.query[: event.file_name_start], event.query[event.file_name_end :]
+    replace = " REPLACE" if event.duplicates == 2 else ""
+    return f"{text_of(head)} LOCAL INFILE {quoted_path(path)}{replace} INTO{text_of(rest)}"
