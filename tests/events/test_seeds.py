@@ -134,7 +134,11 @@ class TestPreviousGtids:
         assert len(TAGGED_GTIDS) == 95
         decoded = EncodedGtidSet.decode(TAGGED_GTIDS)
         uuid = "55778904-0299-11f1-b1b8-4ef0c4956feb"
-        assert [f"{entry[0]}:{entry[1] + ':' if entry[1] else ''}{a}-{b}" for entry in decoded.to_set() for a, b in entry[2]] == [
+        assert [
+            f"{entry[0]}:{entry[1] + ':' if entry[1] else ''}{a}-{b}"
+            for entry in decoded.to_set()
+            for a, b in entry[2]
+        ] == [
             f"{uuid}:1-13",
             f"{uuid}:mytag:1-2",
         ]

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from tests.live.scenarios import Logs, find_logs, make_logs
 from tests.live.servers import MariaDBServer, MySQLServer, ServerError, mariadb_binaries, mysql_binaries
 
 StartMySQL = Callable[..., MySQLServer]
@@ -52,3 +53,15 @@ def mariadb() -> Iterator[MariaDBServer]:
     """A MariaDB server with our default options, shared by the tests of a file."""
     with MariaDBServer.temporary() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def made_logs(live_servers: None) -> None:
+    """The logs of all scenarios are in the cache. The workers of one run share the making of them."""
+    make_logs()
+
+
+@pytest.fixture
+def logs(request: pytest.FixtureRequest, made_logs: None) -> Logs:
+    """The logs of a scenario, by its name: see `every_scenario` in `reading.py`."""
+    return find_logs(request.param)

@@ -45,8 +45,8 @@ from tests.live.servers import (
 from tests.live.snapshots import snapshot
 
 MODULES = {
-    "mysql": ("types", "json", "rows", "mysql", "statements", "ddl"),
-    "mariadb": (),
+    "mysql": ("types", "json", "rows", "mysql", "statements", "ddl", "files"),
+    "mariadb": ("mariadb", "mariadb_files"),
 }
 KINDS: dict[str, type[Server]] = {"mysql": MySQLServer, "mariadb": MariaDBServer}
 SYSTEM_SCHEMAS = {"mysql", "sys", "information_schema", "performance_schema"}
@@ -271,13 +271,16 @@ def make_logs(wanted: list[Scenario] | None = None, report: Callable[[str], None
         key = (each.kind, each.title) if each.own else (each.kind, each.options, each.encrypted)
         groups.setdefault(key, []).append(each)
     waiting = sorted(groups, key=lambda key: -len(groups[key]))
+    problems: list[Exception] = []
     for patient in (False, True):
         for key in list(waiting):
             missing = [each for each in groups[key] if not each.folder.exists()]
             with _lock(repr(key), patient) as mine:
                 if mine:
-                    _make_group([each for each in missing if not each.folder.exists()], report)
+                    problems += _make_group([each for each in missing if not each.folder.exists()], report)
                     waiting.remove(key)
+    if problems:
+        raise problems[0] if len(problems) == 1 else ExceptionGroup("scenarios failed", problems)
 
 
 @contextmanager
@@ -294,11 +297,11 @@ def _lock(key: str, patient: bool) -> Iterator[bool]:
             yield True
 
 
-def _make_group(group: list[Scenario], report: Callable[[str], None]) -> None:
+def _make_group(group: list[Scenario], report: Callable[[str], None]) -> list[Exception]:
+    problems: list[Exception] = []
     if not group:
-        return
+        return problems
     first = group[0]
-    problems = []
     with KINDS[first.kind].temporary(*first.options, encrypted=first.encrypted) as server:
         for each in group:
             begin = time.monotonic()
@@ -309,8 +312,7 @@ def _make_group(group: list[Scenario], report: Callable[[str], None]) -> None:
                 problems.append(error)
             else:
                 report(f"{each.name}: {time.monotonic() - begin:.1f} s, {each.folder}")
-    if problems:
-        raise problems[0] if len(problems) == 1 else ExceptionGroup("scenarios failed", problems)
+    return problems
 
 
 def _make_one(each: Scenario, server: Server) -> None:

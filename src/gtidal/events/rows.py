@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from gtidal.columns import jsonb
 from gtidal.columns.types import Column
-from gtidal.errors import DecodeError, GtidalError, Truncated
+from gtidal.errors import DecodeError, GtidalError, MissingTableMap, Truncated
 from gtidal.events.header import flag_names
 from gtidal.events.registry import Event, event
 from gtidal.events.table_map import DUMMY_TABLE_ID, TableMap, walk_table_id
@@ -432,18 +432,28 @@ class RowsEvent(Event):
     def named(self, image: Image) -> dict[str, Any]:
         """An image as names and Python values; absent columns are absent keys."""
         if self.table is None:
-            raise DecodeError("no table map is known", field="table_id")
-        return {
-            column.name or f"@{column.index + 1}": None if value is None else column.python(value)
-            for column, value in zip(self.table.columns, image, strict=True)
-            if value is not ABSENT
-        }
+            raise MissingTableMap("no table map is known", **self._place("table_id"))
+        named: dict[str, Any] = {}
+        for column, value in zip(self.table.columns, image, strict=True):
+            if value is not ABSENT:
+                title = column.name or f"@{column.index + 1}"
+                try:
+                    named[title] = value if isinstance(value, JsonDiffs) else column.python(value)
+                except GtidalError as error:
+                    raise error.at(**self._place(title)) from None
+        return named
+
+    def _place(self, field: str) -> Any:
+        return {"position": self.header.position, "event": self.name, "field": field}
 
     def changes(self) -> Iterator[tuple[dict[str, Any] | None, dict[str, Any] | None]]:
         """Each row as (before, after), by name. JSON diffs are applied where the document is there."""
         for row in self.rows:
             before = None if row.before is None else self.named(row.before)
-            after = None if row.after is None else self.named(apply_json_diffs(row))
+            try:
+                after = None if row.after is None else self.named(apply_json_diffs(row))
+            except GtidalError as error:
+                raise error.at(**self._place("after")) from None
             yield before, after
 
     def summary(self) -> str:

@@ -433,6 +433,8 @@ class UserVar(Event):
                 return int(struct.unpack("<Q" if self.unsigned else "<q", value)[0])
             if self.type == DECIMAL_RESULT:
                 return decode_decimal(value[2:], value[0], value[1])
+        except GtidalError as error:
+            raise error.at(position=self.header.position, event=self.name, field="value") from None
         except (struct.error, IndexError):
             raise DecodeError(f"{len(value)} bytes do not fit type {self.type}", field="value") from None
         raise DecodeError(f"type {self.type} is unknown", field="type")

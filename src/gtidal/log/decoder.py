@@ -92,6 +92,8 @@ class LogDecoder:
         self.file = file
         self.position = 0
         self.verify_checksum = verify_checksum
+        self.joined_files = False
+        """Standard input may be several files one after the other: magic bytes between events are passed over."""
         self.context = Context(Format(), {}, decode_rows)
         self.encryption: EncryptionHeader | None = None
         self._keys = keys or Keys()
@@ -236,6 +238,10 @@ class LogDecoder:
             return None
         start = self._offset
         buffer = self._buffer
+        if self.joined_files and buffer[start : start + 4] == MAGIC:
+            self._take(len(MAGIC))
+            self.position += len(MAGIC)
+            return self._next_event_frame()
         size = int.from_bytes(buffer[start + 9 : start + 13], "little")
         if len(buffer) - start < size or size < HEADER_SIZE:
             self._check_size(size)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol
 
 from gtidal.errors import GtidalError, Truncated, UsageError
 from gtidal.events.control import PreviousGtids, Rotate
-from gtidal.events.format import Format, FormatDescription, StartV3
+from gtidal.events.format import Format, FormatDescription
 from gtidal.events.header import IN_USE
 from gtidal.events.registry import Event
 from gtidal.log.decoder import Frame, Keys, LogDecoder
@@ -21,16 +21,18 @@ from gtidal.text.rowformat import RowFormatGuard
 from gtidal.text.rows import RowPrinter
 
 FINE, DATA_PROBLEM, WRONG_USE = 0, 1, 2
-_BLOCK = 1 << 16
-_FORMATS = {FormatDescription.code, StartV3.code}
+_BLOCK = 1 << 17
+_FIRST_EVENTS = 4
 
 
 class Printer(Protocol):
-    """What prints: MySQL's tool, or MariaDB's."""
+    """What prints: as MySQL's tool, or as MariaDB's."""
 
     stopped: bool
     stop_position: int
-    rewrite: Callable[[bytes, Format], bytes] | None
+
+    @property
+    def rewrite(self) -> Callable[[bytes, Format], bytes] | None: ...
 
     def head(self) -> str: ...
 
@@ -39,37 +41,46 @@ class Printer(Protocol):
     def tail(self) -> str: ...
 
 
-@dataclass
+def report_on_stderr(message: str) -> None:
+    print(f"gtidal: {message}", file=sys.stderr)
+
+
 class Dump:
     """Prints logs one after the other, as one call of the tool does."""
 
-    paths: Sequence[str]
-    options: DumpOptions
-    out: BinaryIO
-    report: Callable[[str], None] = field(default=lambda message: print(f"gtidal: {message}", file=sys.stderr))
-    keys: Keys | None = None
-    load_folder: str | None = None
+    def __init__(
+        self,
+        paths: Sequence[str],
+        options: DumpOptions,
+        out: BinaryIO,
+        *,
+        report: Callable[[str], None] = report_on_stderr,
+        keys: Keys | None = None,
+        load_folder: str | None = None,
+    ) -> None:
+        self.paths = paths
+        self.options = options
+        self.report = report
+        self._out = out
+        self._keys = keys
+        self._load_folder = load_folder
+        self._chunks: list[str] = []
+        self._size = 0
+        self._guard: RowFormatGuard | None = None
 
     def run(self) -> int:
-        """Returns the exit code. What was printed before a problem stays printed, and properly ended."""
-        self._chunks: list[str] = []
-        self._chunk_size = 0
-        self._guard = RowFormatGuard() if self.options.require_row_format else None
-        readers: list[LogReader] = []
+        """Returns the exit code. What was printed before a problem stays printed, and is properly ended."""
         code = FINE
         printer: Printer | None = None
         try:
             for index, path in enumerate(self.paths):
-                reader = self._open(path)
-                readers.append(reader)
-                if printer is None:
-                    printer = self._printer(reader)
-                    self._write(printer.head())
-                last = index == len(self.paths) - 1
-                if last and self.options.stop_position is not None:
-                    printer.stop_position = self.options.stop_position
-                self._dump(reader, printer, self.options.start_position if index == 0 else FIRST_POSITION)
-                reader.close()
+                with self._open(path) as reader:
+                    if printer is None:
+                        printer = self._make_printer(reader)
+                        self._write(printer.head())
+                    if index == len(self.paths) - 1 and self.options.stop_position is not None:
+                        printer.stop_position = self.options.stop_position
+                    self._dump(reader, printer, self.options.start_position if index == 0 else FIRST_POSITION)
                 if printer.stopped:
                     break
         except UsageError as error:
@@ -78,10 +89,125 @@ class Dump:
         except GtidalError as error:
             self.report(str(error))
             code = DATA_PROBLEM
-        finally:
-            for reader in readers:
-                reader.close()
         if printer is not None:
             self._write(printer.tail())
         self._flush()
         return code
+
+    def _open(self, path: str) -> LogReader:
+        """With rows as bytes where nobody looks at them."""
+        decode_rows = self.options.verbosity > 0 and not self.options.short_form
+        reader = open_log(
+            path, verify_checksum=self.options.verify_checksum, decode_rows=decode_rows, keys=self._keys
+        )
+        reader.decoder.joined_files = path == STDIN
+        return reader
+
+    def _make_printer(self, reader: LogReader) -> Printer:
+        options = self.options
+        loads = LoadFiles(self._load_folder) if self._load_folder is not None else None
+        mariadb = self._is_mariadb(reader)
+        rows = RowPrinter(
+            0 if options.short_form else options.verbosity,
+            options.print_table_metadata,
+            options.geometry,
+            "mariadb" if mariadb else "mysql",
+        )
+        return MysqlPrinter(options, rows, loads, self.report)
+
+    def _is_mariadb(self, reader: LogReader) -> bool:
+        """Told by the first format description, looked at without taking it from the stream."""
+        stream = reader.stream
+        data = stream.peek(1 << 13) if isinstance(stream, io.BufferedReader) else b""
+        decoder = LogDecoder(keys=self._keys, verify_checksum=False)
+        decoder.receive_data(data)
+        try:
+            for _ in range(_FIRST_EVENTS):
+                frame = decoder.next_frame()
+                if frame is None or frame.type_code == FormatDescription.code:
+                    break
+        except GtidalError:
+            pass  # reported when the log is read
+        return decoder.format.is_mariadb
+
+    def _dump(self, reader: LogReader, printer: Printer, start: int) -> None:
+        self._guard = RowFormatGuard() if self.options.require_row_format else None
+        decoder = reader.decoder
+        in_use = self._go_to(reader, printer, start)
+        rewrite, guard, write = printer.rewrite, self._guard, self._write
+        decode, print_event, joined = decoder.decode, printer.event, decoder.joined_files
+        while True:
+            try:
+                frame = reader.next_frame()
+            except Truncated:
+                if not in_use:
+                    raise
+                self.report(f"{reader.name} ends inside an event, as a log may that is being written")
+                return
+            if frame is None:
+                return
+            data = frame.data
+            if data[4] == FormatDescription.code:
+                in_use = bool(data[17] & IN_USE)
+                if joined and frame.position > FIRST_POSITION:
+                    frame = Frame(frame.position - FIRST_POSITION, data)  # of the magic bytes before it
+            if rewrite is not None:
+                frame = Frame(frame.position, rewrite(data, decoder.format))
+            event = decode(frame)
+            if guard is not None:
+                guard.check(event)
+            text = print_event(frame, event, decoder)
+            if text:
+                write(text)
+            if printer.stopped:
+                return
+
+    def _go_to(self, reader: LogReader, printer: Printer, start: int) -> bool:
+        """To the first event wanted. The format description before it is printed all the same, at the
+        position of the event that was read last; returns whether it has the in-use flag.
+
+        The tool reads on over PREVIOUS_GTIDS and ROTATE to find the format description of a relay log's
+        source, and over one event more: a start inside that one begins with the next."""
+        decoder = reader.decoder
+        position = last = FIRST_POSITION
+        found: tuple[Frame, Event] | None = None
+        while position < start:
+            last = position
+            frame = reader.next_frame()
+            if frame is None:
+                break
+            position = frame.end
+            event = decoder.decode(frame)
+            if isinstance(event, FormatDescription):
+                found = frame, event
+            elif not isinstance(event, PreviousGtids | Rotate):
+                break
+        if found is None:
+            return False
+        if position < start:
+            self._seek(reader, start)
+        frame, event = found
+        self._write(printer.event(Frame(last, frame.data), event, decoder))
+        return bool(event.header.flags & IN_USE)
+
+    def _seek(self, reader: LogReader, position: int) -> None:
+        decoder = reader.decoder
+        if reader.stream.seekable() and decoder.encryption is None and decoder.event_cipher is None:
+            reader.stream.seek(position)
+            decoder.start_at(position, decoder.format)
+            return
+        while decoder.position < position:  # a stream, or encrypted: event by event
+            if reader.next_frame() is None:
+                return
+
+    def _write(self, text: str) -> None:
+        self._chunks.append(text)
+        self._size += len(text)
+        if self._size > _BLOCK:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._out.write("".join(self._chunks).encode("utf-8", "surrogateescape"))
+        self._chunks.clear()
+        self._size = 0
+        self._out.flush()

@@ -14,7 +14,6 @@ from gtidal.events.load import AppendBlock, BeginLoadQuery, BlockEvent, DeleteFi
 from gtidal.events.registry import Event
 from gtidal.events.statement import Intvar, Rand, UserVar
 from gtidal.events.transaction import (
-    UNDEFINED_SERVER_VERSION,
     AnonymousGtid,
     GtidEvent,
     TransactionPayload,
@@ -67,9 +66,7 @@ class GtidText:
                 f"\toriginal_committed_timestamp={original}\timmediate_commit_timestamp={immediate}"
                 f"\ttransaction_length={event.transaction_length or 0}\n"
             )
-        version = event.immediate_server_version
-        if version is None:
-            version = UNDEFINED_SERVER_VERSION
+        version = event.immediate_server_version or 0
         original_version = event.original_server_version
         if original_version is None:
             original_version = version

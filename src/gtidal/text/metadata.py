@@ -184,7 +184,7 @@ class _Columns:
     def __init__(self, table: TableMap, mariadb: bool) -> None:
         self.table = table
         self.mariadb = mariadb
-        self.block = _Metadata(table.metadata)
+        self.block = _Metadata(table.metadata or b"")
         self.generated_key = bool(table.flags & GENERATED_KEY) and not mariadb
         self.signedness = _bits(table, Signedness)
         self.visibility = iter(()) if mariadb else _bits(table, ColumnVisibility)
@@ -227,7 +227,7 @@ class _Columns:
             return f"{''.join(out)}INVALID_TYPE({code})", False
         out.append(type_name)
         out.append(self._signedness(code, generated))
-        if generated or not self.table.null_bitmap[index >> 3] >> (index & 7) & 1:
+        if generated or not self._nullable(index):
             out.append(" NOT NULL")
         labels = next(self.labels[code], None) if labelled else None
         if labels is not None:
@@ -243,6 +243,10 @@ class _Columns:
         if generated:
             out.append(" AUTO_INCREMENT")
         return "".join(out), True
+
+    def _nullable(self, index: int) -> bool:
+        bitmap = self.table.null_bitmap  # none before MySQL 5.1.18
+        return bitmap is None or bool(bitmap[index >> 3] >> (index & 7) & 1)
 
     def _collation(self, code: int) -> int | None:
         collation = 0

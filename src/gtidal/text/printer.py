@@ -21,7 +21,7 @@ from gtidal.events.registry import EVENTS, Event, Unknown
 from gtidal.events.rows import RowsEvent
 from gtidal.events.statement import Intvar, Query, Rand, RowsQuery, UserVar
 from gtidal.events.table_map import TableMap
-from gtidal.events.transaction import GtidEvent, TransactionPayload, XaPrepare, Xid
+from gtidal.events.transaction import UNDEFINED_SERVER_VERSION, GtidEvent, TransactionPayload, XaPrepare, Xid
 from gtidal.log.decoder import Frame, LogDecoder
 from gtidal.text.events import (
     COMMENTS,
@@ -51,6 +51,9 @@ from gtidal.text.times import Clock
 _FOREVER = 1 << 64
 _MYSQL_TYPES = 42
 """How many event types a log without format description may have."""
+
+_INVISIBLE_KEYS = 80030
+"""Servers from this version on say whether a table's primary key is a generated, invisible column."""
 
 ROW_NAMES = {
     20: "Write_rows_event_old",
@@ -136,6 +139,7 @@ class MysqlPrinter:
         self._unflushed = False
         self._header_length = 19
         self._checksum = False
+        self._tells_invisible_key = False
         self._inner_end: int | None = None
         self._table_lines: dict[tuple[Any, ...], str] = {}
         self._old_loads: dict[int, CreateFile] = {}
@@ -482,6 +486,8 @@ class MysqlPrinter:
 
     def _gtid(self, position: int, data: bytes, event: GtidEvent, decoder: LogDecoder) -> None:
         self._seen_gtid = True
+        version = event.immediate_server_version or 0
+        self._tells_invisible_key = _INVISIBLE_KEYS <= version != UNDEFINED_SERVER_VERSION
         if self._skipped_event:
             self._out.append(f"COMMIT /* added by mysqlbinlog */{DELIMITER}\n")
         self._skipped_event = False
@@ -532,6 +538,8 @@ class MysqlPrinter:
         if not self._short:
             name = f"`{event.schema}`.`{event.table}`"
             line = f"{self._line(position, data, event)}\tTable_map: {name} mapped to number {event.table_id}\n"
+            if self._tells_invisible_key:
+                line += f"# has_generated_invisible_primary_key={event.flags >> 2 & 1}\n"
             self._head.append(line + self._rows.table_metadata(event))
             self._base64_body(data, more=True)
         self._unflushed = True

@@ -10,11 +10,11 @@ and print_verbose_one_row in MySQL 9.7 and MariaDB 11.8.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from gtidal.columns.types import Column
-from gtidal.errors import GtidalError, Truncated
+from gtidal.errors import GtidalError
 from gtidal.events.rows import (
     PARTIAL_JSON,
     Image,
@@ -55,7 +55,7 @@ class ImagePrinter:
         self.columns = present.columns
         self.indexes = None if present.full else present.indexes
         self.last_words: str | None = None
-        """What the tool says where it gives up on the image, and with it on the event; None if it does not."""
+        """Said where the tool gives up on the image, and with it on the event; None if it does not."""
         steps: list[Step] = []
         for column, (name, text) in zip(present.columns, printers, strict=True):
             before = f"###   @{column.index + 1}="
@@ -127,8 +127,8 @@ class RowPrinter:
         return metadata_text(table, mariadb=self.mariadb) if self.print_metadata else ""
 
     def rows(self, event: RowsEvent) -> str:
-        """The block of -v or -vv; nothing without them. An event whose rows could not be decoded (``undecoded``)
-        is printed as far as it goes."""
+        """The block of -v or -vv; nothing without them. An event whose rows could not be decoded
+        (``undecoded``) is printed as far as it goes."""
         if self.verbosity < 1:
             return ""
         extra = "".join(self._extra_info(event)) if event.extra_info else ""
@@ -160,7 +160,7 @@ class RowPrinter:
     ) -> None:
         place, clause, printer = image
         head += clause
-        lines = printer.lines
+        lines: Callable[[Any], str] = printer.lines
         try:
             for row in event.rows:
                 out.append(head)
@@ -178,8 +178,9 @@ class RowPrinter:
                     out.append("### SET /* no columns */\n")
                     continue
                 out.append(clause)
+                image: Any = row[place]
                 try:
-                    out.append(printer.lines(row[place]))
+                    out.append(printer.lines(image))
                 except Stop as stop:
                     out.append(stop.text)
                     return
@@ -291,22 +292,13 @@ class _DamagedRows:
         try:
             read = JsonDiffs.read if is_diff else column.read
             value, self.pos = read(self.data, self.pos, end)
-        except Truncated:
+        except GtidalError:
             raise Stop(
-                f"###   @{column.index + 1}=***Corrupted replication event was detected: "
-                f"field size is set to {self._size(column)}, but there are only {max(end - self.pos, 0)} "
-                "bytes left of the event. Not printing the value***\n"
+                f"###   @{column.index + 1}=***Corrupted replication event was detected: field data is "
+                f"truncated; there are only {max(end - self.pos, 0)} bytes left of the event. "
+                "Not printing the value***\n"
             ) from None
-        except GtidalError as error:
-            raise Stop(f"###   @{column.index + 1}=*** {error.message}\n") from None
         try:
             return text(value)
         except Stop as stop:
             raise Stop(f"###   @{column.index + 1}={stop.text}") from None
-
-    def _size(self, column: Column) -> int:
-        """The size in bytes that a value announces."""
-        if column.shape.size is not None:
-            return column.shape.size
-        prefix: int = column.shape.arguments[0]
-        return prefix + int.from_bytes(self.data[self.pos : self.pos + prefix], "little")

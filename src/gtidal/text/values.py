@@ -13,21 +13,33 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from gtidal.columns.jsonb import INSERT, REMOVE, JsonDiff, Opaque, decode_json, json_text, opaque_text
+from gtidal.columns.jsonb import (
+    INSERT,
+    LARGE_ARRAY,
+    LARGE_OBJECT,
+    OPAQUE,
+    REMOVE,
+    SMALL_ARRAY,
+    Opaque,
+    decode_json,
+    json_text,
+    opaque_text,
+)
 from gtidal.columns.temporal import Date, DateTime, Time
 from gtidal.columns.types import Column, string_length
 from gtidal.errors import GtidalError
 from gtidal.events.rows import JsonDiffs
 from gtidal.text.geometry import geometry_text
+from gtidal.wire.words import read_lenenc
 
 Text = Callable[[Any], str]
 Printer = tuple[str, Text | None]
 
 
-class Stop(Exception):  # noqa: N818  a signal between our own functions, not an error
+class Stop(Exception):
     """The tool prints this instead of the value and leaves the event there."""
 
     def __init__(self, text: str) -> None:
@@ -38,16 +50,25 @@ class Stop(Exception):  # noqa: N818  a signal between our own functions, not an
 # --- strings ----------------------------------------------------------------------------------------------
 
 
+_LONG = 2000
+"""From this many bytes on, replacing one byte value after the other is faster than looking at each byte."""
+
+
 def _quoter(escapes: dict[int, str]) -> Callable[[bytes], str]:
-    marks = re.escape("".join(map(chr, escapes)))
-    search = re.compile(f"[{marks}]").search
+    marks = re.compile(f"[{re.escape(''.join(map(chr, escapes)))}]")
+    search, substitute = marks.search, marks.sub
     table = {chr(code): text for code, text in escapes.items()}
-    substitute = re.compile(f"[{marks}]").sub
+    # A backslash must come first: the others' texts hold some.
+    pairs = [(bytes((code,)), escapes[code].encode()) for code in sorted(escapes, reverse=True)]
 
     def escape(found: re.Match[str]) -> str:
         return table[found[0]]
 
     def quote(value: bytes) -> str:
+        if len(value) > _LONG:
+            for mark, escaped in pairs:
+                value = value.replace(mark, escaped)
+            return f"'{value.decode('utf-8', 'surrogateescape')}'"
         text = value.decode("utf-8", "surrogateescape")
         if search(text) is None:
             return f"'{text}'"
@@ -216,7 +237,7 @@ def _json(column: Column) -> Printer:
 
     def text(value: Any) -> str:
         if type(value) is JsonDiffs:
-            return diff_text(value, name)
+            return diff_text(value.data, name)
         try:
             return quote_text(_document_text(decode_json(value)))
         except GtidalError:
@@ -239,55 +260,100 @@ def _document_text(value: Any) -> str:
 
 
 def _opens(document: bytes) -> bool:
-    """Whether the tool gets past the first look at a damaged document: the header of a container fits."""
+    """Whether the tool's first look finds nothing wrong with a damaged document: it sees the header of a
+    container and the length of an opaque value, not what is inside."""
     kind = document[0]
-    if kind > 3:
+    if kind == OPAQUE:
+        try:
+            decode_json(document[:1] + b"\xfc" + document[2:])
+        except GtidalError:
+            return False
+        return True
+    if kind > LARGE_ARRAY:
         return False
-    width = 4 if kind & 1 else 2
-    if len(document) < 1 + 2 * width:
-        return False
+    width = 4 if kind in (LARGE_OBJECT, LARGE_ARRAY) else 2
     count = int.from_bytes(document[1 : 1 + width], "little")
     size = int.from_bytes(document[1 + width : 1 + 2 * width], "little")
-    entries = count * (1 + width + (width + 2 if kind < 2 else 0))
-    return 2 * width + entries <= size <= len(document) - 1
+    entry = 1 + width if kind in (SMALL_ARRAY, LARGE_ARRAY) else 1 + width + width + 2
+    return 2 * width + count * entry <= size < len(document)
 
 
-def diff_text(diffs: JsonDiffs, column: str) -> str:
+def diff_text(data: bytes, column: str) -> str:
     """A partial update as the functions that would do it; neighbours of one kind share a call."""
     try:
-        steps = diffs.diffs
-        names = [_function(step) for step in steps]
-        opening = [
-            f"{name}(" for index, name in enumerate(names) if not index or names[index - 1] != name
-        ]
-        if not steps:
-            return column
-        out = ["\n###      ".join(reversed(opening)), column, ", "]
-        for index, step in enumerate(steps):
-            out.append(quote_text(step.path))
-            if step.operation != REMOVE:
-                out.append(f", {_diff_value(step.value or b'')}")
-            last = index == len(steps) - 1
-            if last or names[index + 1] != names[index]:
-                out.append(")")
-            if not last:
-                out.append(",\n###      ")
-        return "".join(out)
-    except GtidalError as error:
-        return f"Error {error.message} while printing JSON diff\n"
+        steps = list(_diff_steps(data))
+    except _DiffProblem as problem:
+        return problem.text
+    if not steps:
+        return column
+    names = [_function(operation, path) for operation, path, _ in steps]
+    opening = [f"{name}(" for index, name in enumerate(names) if not index or names[index - 1] != name]
+    out = ["\n###      ".join(reversed(opening)), column, ", "]
+    for index, (_, path, value) in enumerate(steps):
+        out.append(quote_mysql(path))
+        try:
+            if value is not None:
+                out.append(", ")
+                out.append(_diff_value(value))
+        except _DiffProblem as problem:
+            out.append(problem.text)
+            break
+        last = index == len(steps) - 1
+        if last or names[index + 1] != names[index]:
+            out.append(")")
+        if not last:
+            out.append(",\n###      ")
+    return "".join(out)
 
 
-def _function(step: JsonDiff) -> str:
-    if step.operation == REMOVE:
+class _DiffProblem(Exception):
+    """What the tool says of a damaged diff."""
+
+    def __init__(self, doing: str) -> None:
+        super().__init__(doing)
+        self.text = f"Error {doing} while printing JSON diff\n"
+
+
+def _diff_steps(data: bytes) -> Iterator[tuple[int, bytes, bytes | None]]:
+    """As ``jsonb.decode_diffs``, with the tool's words for each way to fail."""
+    pos, end = 0, len(data)
+    while pos < end:
+        operation = data[pos]
+        if operation > REMOVE:
+            raise _DiffProblem("reading operation type (invalid operation code)")
+        path, pos = _diff_part(data, pos + 1, end, "path")
+        value = None
+        if operation != REMOVE:
+            value, pos = _diff_part(data, pos, end, "value")
+        yield operation, path, value
+
+
+def _diff_part(data: bytes, pos: int, end: int, name: str) -> tuple[bytes, int]:
+    try:
+        size, pos = read_lenenc(data, pos, end)
+    except GtidalError:
+        raise _DiffProblem(f"reading {name} length to skip") from None
+    if pos + size > end:
+        raise _DiffProblem(f"skipping {name}")
+    return data[pos : pos + size], pos + size
+
+
+def _function(operation: int, path: bytes) -> str:
+    if operation == REMOVE:
         return "JSON_REMOVE"
-    if step.operation == INSERT:
-        return "JSON_ARRAY_INSERT" if step.path.endswith("]") else "JSON_INSERT"
+    if operation == INSERT:
+        return "JSON_ARRAY_INSERT" if path.endswith(b"]") else "JSON_INSERT"
     return "JSON_REPLACE"
 
 
 def _diff_value(document: bytes) -> str:
-    value = decode_json(document)
-    text = _document_text(value)
+    try:
+        value = decode_json(document)
+        text = _document_text(value)
+    except GtidalError:
+        raise _DiffProblem(
+            "converting json to string" if _opens(document) else "parsing json value"
+        ) from None
     if isinstance(value, dict | list):
         return f"CAST({quote_text(text)} AS JSON)"
     # Strings, and the values that JSON text shows as strings.
@@ -353,7 +419,9 @@ _MARIADB: dict[int, Callable[[Column], Printer]] = {
 }
 
 
-def value_printer(column: Column, dimension: int = 0, *, mariadb: bool = False, geometry: bool = False) -> Printer:
+def value_printer(
+    column: Column, dimension: int = 0, *, mariadb: bool = False, geometry: bool = False
+) -> Printer:
     """The type's name and the function from a value to text. ``dimension`` is a vector's; ``geometry`` prints
     what MySQL's tool cannot."""
     code = column.real_type

@@ -26,6 +26,8 @@ encodes back to the same bytes.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from dataclasses import fields as dataclass_fields
+from functools import cache
 from typing import Annotated, Any, ClassVar, Self, dataclass_transform, get_type_hints
 
 from gtidal.errors import DecodeError
@@ -57,6 +59,11 @@ Short = Annotated[bytes, Word("short_bytes")]
 ShortText = Annotated[str, Word("short_text")]
 
 
+@cache
+def _names(cls: type[Any]) -> frozenset[str]:
+    return frozenset(part.name for part in dataclass_fields(cls))
+
+
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Record:
     """Something with a byte layout. Every subclass becomes a frozen dataclass, without slots: a reader hands
@@ -67,6 +74,10 @@ class Record:
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         dataclass(frozen=True)(cls)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What was worked out from the fields and kept beside them is not part of a record."""
+        return {name: value for name, value in self.__dict__.items() if name in _names(type(self))}
 
     @classmethod
     def walk(cls, f: Fields) -> None:

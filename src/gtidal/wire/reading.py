@@ -443,9 +443,27 @@ def _traced(method: str, suffix: str = "") -> Callable[..., Any]:
     return read
 
 
-for _method in (
-    ["u8", "u16", "u24", "u32", "u48", "u56", "u64", "i32", "i64", "lenenc", "uvarint", "svarint", "raw", "text", "rest", "rest_text", "cstring", "padded_text", "uvarint_bytes"]
-):
+for _method in [
+    "u8",
+    "u16",
+    "u24",
+    "u32",
+    "u48",
+    "u56",
+    "u64",
+    "i32",
+    "i64",
+    "lenenc",
+    "uvarint",
+    "svarint",
+    "raw",
+    "text",
+    "rest",
+    "rest_text",
+    "cstring",
+    "padded_text",
+    "uvarint_bytes",
+]:
     setattr(Tracer, _method, _traced(_method))
 for _method in ("size", "lenenc_size", "uvarint_size"):
     setattr(Tracer, _method, _traced(_method, "_size"))

@@ -41,10 +41,11 @@ class Writer(Fields):
         return encoded
 
     def _put(self, name: str, width: int, signed: bool = False) -> int:
-        value: int = self.get(name)
-        return self._number(name, value, width, signed)
+        return self._number(name, self.get(name), width, signed)
 
-    def _number(self, name: str, value: int, width: int, signed: bool = False) -> int:
+    def _number(self, name: str, value: int | None, width: int, signed: bool = False) -> int:
+        if value is None:
+            raise DecodeError("is missing", field=name)
         try:
             self.out += value.to_bytes(width, "little", signed=signed)
         except OverflowError:

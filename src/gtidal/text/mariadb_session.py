@@ -1,0 +1,200 @@
+"""The SET lines that mariadb-binlog prints before a statement, and the variables around it."""
+
+from __future__ import annotations
+
+from gtidal.columns.charsets import charset_name, collation_name
+from gtidal.events.format import version_numbers
+from gtidal.events.header import SUPPRESS_USE, THREAD_SPECIFIC
+from gtidal.events.statement import (
+    STRING_RESULT,
+    CharacterSetCollations,
+    MariadbXid,
+    Microseconds,
+    QueryEvent,
+    StatusVariable,
+    UserVar,
+)
+from gtidal.text.statements import (
+    DELIMITER,
+    Session,
+    Settings,
+    quoted,
+    settings_of,
+    text_of,
+    user_var_value,
+)
+
+AUTO_IS_NULL, NOT_AUTOCOMMIT, NO_FOREIGN_KEYS, RELAXED_UNIQUE = 1 << 14, 1 << 19, 1 << 26, 1 << 27
+EXPLICIT_TIMESTAMP, IF_EXISTS, INSERT_HISTORY = 1 << 24, 1 << 28, 1 << 30
+_NO_CONSTRAINTS = 1 << 39
+"""No server logs it: it is printed once, as what it always is."""
+_OLDEST_FLAGS = AUTO_IS_NULL | NOT_AUTOCOMMIT | NO_FOREIGN_KEYS | RELAXED_UNIQUE
+_FIRST_PATCH = {5: 17, 6: 9, 7: 5, 8: 4, 9: 2}
+"""By the minor version of MariaDB 10: the patch level that began to log EXPLICIT_TIMESTAMP."""
+_MAX_MICROSECOND = 999_999
+
+# (bit, name, whether a set bit means the variable is off), in the order of printing
+_FLAGS2 = (
+    (NO_FOREIGN_KEYS, "@@session.foreign_key_checks", True),
+    (AUTO_IS_NULL, "@@session.sql_auto_is_null", False),
+    (RELAXED_UNIQUE, "@@session.unique_checks", True),
+    (NOT_AUTOCOMMIT, "@@session.autocommit", True),
+    (_NO_CONSTRAINTS, "@@session.check_constraint_checks", True),
+    (IF_EXISTS, "@@session.sql_if_exists", False),
+    (EXPLICIT_TIMESTAMP, "@@session.explicit_defaults_for_timestamp", False),
+    (INSERT_HISTORY, "@@session.system_versioning_insert_history", False),
+)
+_ALWAYS_NAMED = _OLDEST_FLAGS | _NO_CONSTRAINTS | INSERT_HISTORY
+
+
+def logged_flags(server_version: str) -> int:
+    """The bits of FLAGS2 that a server of this version means; in an older one they are other things."""
+    version = version_numbers(server_version)
+    flags = _OLDEST_FLAGS
+    if "MariaDB" not in server_version or version < (10, 5, 2):
+        return flags
+    flags |= IF_EXISTS
+    major, minor, patch = version
+    if major == 10 and minor < 10 and patch < _FIRST_PATCH.get(minor, 99):
+        return flags
+    flags |= EXPLICIT_TIMESTAMP
+    return flags | INSERT_HISTORY if version >= (10, 11, 0) else flags
+
+
+def is_transaction_keyword(query: bytes, xa: bool) -> bool:
+    """Whether a query steers a transaction and belongs to no schema. The comparisons are the tool's own."""
+    if xa:
+        return query[:3].upper() == b"XA "
+    if b"BEGIN".startswith(query) or b"COMMIT".startswith(query):
+        return True
+    return query[:9].upper().startswith((b"SAVEPOINT", b"ROLLBACK"))
+
+
+def collations_line(variable: CharacterSetCollations) -> str:
+    """Pairs of ids: the default collation that names a character set, and what replaces it."""
+    numbers = variable.pairs
+    pairs = [
+        (charset_name(default), collation_name(chosen, mariadb=True))
+        for default, chosen in zip(numbers[::2], numbers[1::2], strict=True)
+    ]
+    if any(None in pair for pair in pairs):
+        return "/* SET @@session.character_set_collations='<format not recognized>' */\n"
+    text = ",".join(f"{charset}={collation}" for charset, collation in pairs)
+    return f"SET @@session.character_set_collations='{text}'{DELIMITER}\n"
+
+
+class MariadbSession(Session):
+    """As ``Session``, with the settings that MariaDB has and in the form its tool prints them."""
+
+    def __init__(self, short_form: bool = False) -> None:
+        super().__init__(short_form)
+        self.known_flags = _OLDEST_FLAGS
+        self.in_xa = False
+        """Whether the GTID event before said that the transaction is a distributed one."""
+
+    def make_settings(self, status: tuple[StatusVariable, ...]) -> Settings:
+        # What MySQL's variable 13 is, the tool does not know.
+        found = settings_of(tuple(item for item in status if not isinstance(item, Microseconds)))
+        xid, always = 0, ""
+        for variable in status:
+            if isinstance(variable, MariadbXid):
+                xid = variable.xid
+            elif isinstance(variable, CharacterSetCollations) and variable.pairs:
+                always = collations_line(variable)
+        if found.microseconds > _MAX_MICROSECOND:
+            found = found._replace(microseconds=0)
+        return found._replace(xid=f"\txid={xid}", always=always)
+
+    def before_query(self, event: QueryEvent, query: bytes, header: str, type_name: str) -> str:
+        settings = self.settings(event.status)
+        flags = event.header.flags
+        lines = []
+        if not self.short_form:
+            lines.append(
+                f"{header}\t{type_name}\tthread_id={event.thread_id}\texec_time={event.exec_time}"
+                f"\terror_code={event.error_code}{settings.xid}\n"
+            )
+        if is_transaction_keyword(query, self.in_xa):
+            pass  # it needs no schema, and leaves the one in use alone
+        elif flags & SUPPRESS_USE:
+            self.schema = ""
+        elif event.schema != self.schema:
+            self.schema = event.schema
+            if event.schema:
+                lines.append(f"use {quoted(event.schema)}{DELIMITER}\n")
+        fraction = f".{settings.microseconds:06}" if settings.microseconds else ""
+        lines.append(f"SET TIMESTAMP={event.header.timestamp}{fraction}{DELIMITER}\n")
+        if not self.thread_id_printed or (flags & THREAD_SPECIFIC and event.thread_id != self.thread_id):
+            self._thread_id(lines, event.thread_id)
+        if event.status is not self._current:
+            self._changes(lines, settings)
+            self._current = event.status
+        else:
+            lines.append(settings.always)
+        return "".join(lines)
+
+    def _changes(self, lines: list[str], new: Settings) -> None:
+        if new.flags2 is not None:
+            self._flags(lines, new.flags2 & self.known_flags)
+        if new.sql_mode is not None and new.sql_mode != self.sql_mode:
+            lines.append(f"SET @@session.sql_mode={new.sql_mode}{DELIMITER}\n")
+            self.sql_mode = new.sql_mode
+        if new.auto_increment != self.auto_increment:
+            increment, offset = self.auto_increment = new.auto_increment
+            lines.append(
+                f"SET @@session.auto_increment_increment={increment}, "
+                f"@@session.auto_increment_offset={offset}{DELIMITER}\n"
+            )
+        if new.charset is not None and new.charset != self.charset:
+            self._charset(lines, new.charset)
+        lines.append(new.always)
+        if new.time_zone and new.time_zone != self.time_zone:
+            lines.append(f"SET @@session.time_zone='{new.time_zone}'{DELIMITER}\n")
+            self.time_zone = new.time_zone
+        if new.lc_time_names != self.lc_time_names:
+            lines.append(f"SET @@session.lc_time_names={new.lc_time_names}{DELIMITER}\n")
+            self.lc_time_names = new.lc_time_names
+        if new.collation_database != self.collation_database:
+            lines.append(f"SET @@session.collation_database={new.collation_database or 'DEFAULT'}{DELIMITER}\n")
+            self.collation_database = new.collation_database
+
+    def _flags(self, lines: list[str], flags: int) -> None:
+        changed = ~0 if self.flags2 is None else self.flags2 ^ flags
+        if not changed:
+            return
+        changed &= self.known_flags | _ALWAYS_NAMED
+        parts = [
+            f"{name}={int(bool(flags & bit) != inverted)}" for bit, name, inverted in _FLAGS2 if changed & bit
+        ]
+        lines.append(f"SET {', '.join(parts)}{DELIMITER}\n")
+        self.flags2 = flags
+
+    def _charset(self, lines: list[str], charset: tuple[int, int, int]) -> None:
+        client, connection, server = charset
+        name = charset_name(client)
+        if name is not None:
+            lines.append(f"/*!\\C {name} */{DELIMITER}\n")
+        else:
+            lines.append("# Ignored (Unknown charset) ")
+        lines.append(
+            f"SET @@session.character_set_client={name or 'Unknown'},"
+            f"@@session.collation_connection={connection},@@session.collation_server={server}{DELIMITER}\n"
+        )
+        self.charset = charset
+
+
+def user_var_text(event: UserVar) -> str:
+    name = quoted(text_of(event.variable))
+    return f"SET @{name}:={_user_var_value(event)}{DELIMITER}\n"
+
+
+def _user_var_value(event: UserVar) -> str:
+    value = event.value
+    if event.is_null or value is None or event.type != STRING_RESULT:
+        return user_var_value(event)
+    collation = event.collation or 0
+    charset = charset_name(collation)
+    if charset is None:
+        return "???"
+    digits = f"X'{value.hex().upper()}'" if value else '""'
+    return f"_{charset} {digits} COLLATE `{collation_name(collation, mariadb=True)}`"
