@@ -7,7 +7,7 @@ import threading
 
 from tests.live.scenarios import Lab, scenario
 from tests.live.scenarios_statements import USER_VARIABLES
-from tests.live.scenarios_types import DECIMALS, INTEGERS, SHAPES, TEXTS, members, values
+from tests.live.scenarios_types import DECIMALS, INTEGERS, SHAPES, TEXTS, known_bytes, members, values
 
 
 def all_types(lab: Lab) -> None:
@@ -91,6 +91,7 @@ def charsets(lab: Lab) -> None:
         lab.sql(f"INSERT INTO d.cs_{name} VALUES {values(rows)}")
         if length == 1 and name != "binary":
             lab.sql(f"INSERT INTO d.cs_{name} (id, v) VALUES (20, _{name} x'{bytes(range(256)).hex()}')")
+            lab.sql(f"INSERT INTO d.cs_{name} (id, v) VALUES (21, _{name} x'{known_bytes(lab, name)}')")
         lab.keep(f"d.cs_{name}")
 
 

@@ -267,6 +267,40 @@ TEXTS = {
 }
 
 
+def known_bytes(lab: Lab, charset: str) -> str:
+    """The bytes that are characters in a single-byte charset: those the server converts to something."""
+    wanted = ", ".join(f"HEX(CONVERT(_{charset} x'{byte:02x}' USING utf8mb4))" for byte in range(256))
+    [texts] = lab.query(f"SELECT {wanted}")
+    return bytes(byte for byte, text in enumerate(texts) if text != "3F" or byte == 0x3F).hex()
+
+
+def known_characters(lab: Lab, charset: str) -> list[str]:
+    """The characters of the basic plane that a charset has, as many as it has, in rows of 256."""
+    rows = []
+    for block in (*range(0xD8), *range(0xE0, 0x100)):
+        every = bytes(byte for low in range(256) for byte in (block, low)).hex()
+        [(there, back)] = lab.query(
+            f"SELECT HEX(CONVERT(_utf16 x'{every}' USING {charset})),"
+            f" HEX(CONVERT(CONVERT(_utf16 x'{every}' USING {charset}) USING utf16))"
+        )
+        pairs = [(every[n : n + 4], back[n : n + 4].lower()) for n in range(0, 1024, 4)]
+        kept = "".join(char for char, returned in pairs if char == returned)
+        if there is not None and kept:
+            rows.append(kept)
+    return rows
+
+
+@scenario("mysql", *GTID, binlog_row_metadata="FULL")
+def types_charsets_complete(lab: Lab) -> None:
+    """Every character that the charsets of several bytes have."""
+    lab.sql("CREATE DATABASE d")
+    for name in ("big5", "cp932", "eucjpms", "euckr", "gb2312", "gbk", "sjis", "ujis"):
+        lab.sql(f"CREATE TABLE d.all_{name} (id INT PRIMARY KEY, t TEXT CHARACTER SET {name})")
+        rows = [[str(n), f"_utf16 x'{text}'"] for n, text in enumerate(known_characters(lab, name))]
+        lab.sql(f"INSERT INTO d.all_{name} VALUES {values(rows)}")
+        lab.keep(f"d.all_{name}")
+
+
 @scenario("mysql", *GTID, binlog_row_metadata="FULL")
 def types_charsets(lab: Lab) -> None:
     """Text in every charset the server has; every byte of the single-byte ones; bytes that mean nothing."""
@@ -285,6 +319,8 @@ def types_charsets(lab: Lab) -> None:
         if length == 1 and name != "binary":
             every = bytes(range(256)).hex()
             lab.sql(f"INSERT INTO {table} (id, v, t) VALUES (20, _{name} x'{every}', _{name} x'{every}')")
+            known = known_bytes(lab, name)
+            lab.sql(f"INSERT INTO {table} (id, v, t) VALUES (21, _{name} x'{known}', _{name} x'{known}')")
         else:
             # Whatever of this is no text in the charset is cut off or refused, and some of it is not.
             for n, junk in enumerate(("8140FE", "FF00", "C0AF", "EDA080", "D800DC00", "8EA1A1A1", "A1A1FEFE")):

@@ -99,6 +99,12 @@ def in_bits(value: bytes, size: int) -> str:
     return shown + (" …" if len(value) > 4 else "")
 
 
+def unit(text: str) -> How:
+    """A number of something."""
+    singular = text.removesuffix("s")
+    return How(value=lambda value, size: f"{value} {singular if value == 1 else text}")
+
+
 def says(text: str) -> How:
     """A field that means the same whatever its value."""
     return How(lambda value, scene: text)
@@ -159,17 +165,13 @@ def _log_pos(value: int, scene: Scene) -> str:
     return f"{NO} {total}"
 
 
-def _size(value: int, scene: Scene) -> str:
-    return "bytes, header and checksum included"
-
-
 def _checksum(value: int, scene: Scene) -> str:
     computed = scene.computed_checksum
     if computed is None:
         return "CRC-32"
     if computed == value:
-        return f"CRC-32 of the {len(scene.data) - 4} bytes before {YES}"
-    return f"{NO} the {len(scene.data) - 4} bytes before have 0x{computed:08x}"
+        return f"CRC-32 {YES}"
+    return f"{NO} CRC-32 of the bytes is 0x{computed:08x}"
 
 
 def _transaction_length(value: int, scene: Scene) -> str:
@@ -181,13 +183,13 @@ def _transaction_length(value: int, scene: Scene) -> str:
     return f"{total} {YES} its end" if scene.boundary else f"{NO} no event begins at {total}"
 
 
-def _follows(bit: int, what: str, inside: Meaning) -> Meaning:
+def _follows(bit: int, what: str, same: str, inside: Meaning) -> Meaning:
     """A number whose top bit, not part of the value, announces another field."""
 
     def meaning(value: int, scene: Scene) -> str:
         event = scene.event
         follows = event is not None and getattr(event, what, None) is not None
-        tail = f"; bit {bit} set: {what} follows" if follows else f"; bit {bit} clear: so is the original"
+        tail = f"; bit {bit} = 1: the original follows" if follows else f"; bit {bit} = 0: {same}"
         return inside(value, scene) + (tail if type(event) is not transactions.GtidTagged else "")
 
     return meaning
@@ -355,8 +357,10 @@ def _compressed(value: bytes, scene: Scene) -> str:
         return ""
 
 
-BYTES_OF = "bytes"
-SECONDS = says("seconds")
+BYTES = unit("bytes")
+COLUMNS = unit("columns")
+SECONDS = unit("seconds")
+TEXT = How(value=lambda value, size: repr(value.decode("utf-8", "backslashreplace")))
 MOMENT = How(_moment)
 MICROS = How(_micros)
 COLLATION = How(_collation)
@@ -368,15 +372,16 @@ ON_OFF = How(lambda value, scene: "on" if value else "off")
 TABLE: dict[tuple[type[Any], str], How] = {
     (header.Header, "timestamp"): MOMENT,
     (header.Header, "type_code"): How(lambda value, scene: event_name(value)),
-    (header.Header, "size"): How(_size),
+    (header.Header, "size"): BYTES,
     (header.Header, "log_pos"): How(_log_pos),
     (header.Header, "flags"): flags(header.FLAGS),
     (Event, "checksum"): How(_checksum, in_hex),
     (Event, "trailing"): says("bytes that no known field covers"),
+    (Record, "query"): TEXT,
     (Record, "terminator"): How(_terminator, lambda value, size: "0"),
     (format.StartV3, "created"): How(_created),
     (format.FormatDescription, "created"): How(_created),
-    (format.FormatDescription, "common_header_length"): says("bytes in every header"),
+    (format.FormatDescription, "common_header_length"): BYTES,
     (format.FormatDescription, "post_header_lengths"): How(
         _post_header_lengths, lambda value, size: f"{size} lengths"
     ),
@@ -392,7 +397,7 @@ TABLE: dict[tuple[type[Any], str], How] = {
     (EncodedGtidSet, "encoding"): How(_encoding),
     (EncodedGtidSet, "encoding_again"): How(_encoding),
     (EncodedEntry, "uuid"): UUID,
-    (EncodedEntry, "tag_length"): How(lambda value, scene: "no tag" if not value else "bytes"),
+    (EncodedEntry, "tag_length"): How(lambda value, scene: "no tag" if not value else ""),
     (EncodedEntry, "interval[].start"): says("inclusive"),
     (EncodedEntry, "interval[].end"): How(_exclusive),
     (transactions.GtidEvent, "flags"): How(
@@ -407,26 +412,26 @@ TABLE: dict[tuple[type[Any], str], How] = {
         lambda value, scene: f"may run once {value} has committed" if value else "waits for none"
     ),
     (transactions.GtidEvent, "immediate_commit_timestamp"): How(
-        _follows(55, "original_commit_timestamp", _micros)
+        _follows(55, "original_commit_timestamp", "it began on this server", _micros)
     ),
     (transactions.GtidEvent, "original_commit_timestamp"): MICROS,
     (transactions.GtidEvent, "transaction_length"): How(_transaction_length),
     (transactions.GtidEvent, "immediate_server_version"): How(
-        _follows(31, "original_server_version", _version)
+        _follows(31, "original_server_version", "the original too", _version)
     ),
     (transactions.GtidEvent, "original_server_version"): How(_version),
     (transactions.GtidTagged, "serialization_version"): says("mysql::serialization"),
-    (transactions.GtidTagged, "message_size"): says("bytes in the message"),
-    (transactions.GtidTagged, "last_non_ignorable"): says("fields below this may not be ignored"),
+    (transactions.GtidTagged, "message_size"): BYTES,
+    (transactions.GtidTagged, "last_non_ignorable"): says("lower fields must be known"),
     (transactions.GtidTagged, "unknown_fields"): says("from the first unknown field on"),
     (transactions.XaPrepare, "one_phase"): YES_NO,
     (transactions.XaPrepare, "gtrid"): How(_xa),
     (transactions.PayloadSize, "tag"): says("payload size"),
-    (transactions.PayloadSize, "payload_size"): says("bytes, compressed"),
+    (transactions.PayloadSize, "payload_size"): BYTES,
     (transactions.Compression, "tag"): says("compression"),
     (transactions.Compression, "compression"): named(transactions.COMPRESSION_NAMES),
     (transactions.UncompressedSize, "tag"): says("uncompressed size"),
-    (transactions.UncompressedSize, "uncompressed_size"): says("bytes, unpacked"),
+    (transactions.UncompressedSize, "uncompressed_size"): BYTES,
     (transactions.TransactionPayload, "payload"): How(_payload),
     (group.TransactionContext, "gtid_specified"): YES_NO,
     (statement.QueryEvent, "exec_time"): SECONDS,
@@ -468,7 +473,7 @@ TABLE: dict[tuple[type[Any], str], How] = {
     (load.ExecuteLoadQuery, "file_name_start"): How(_file_name),
     (load.ExecuteLoadQuery, "file_name_end"): says("of the query"),
     (table_map.TableMap, "flags"): flags(table_map.TABLE_FLAGS),
-    (table_map.TableMap, "types_size"): says("columns"),
+    (table_map.TableMap, "types_size"): COLUMNS,
     (table_map.TableMap, "types"): How(_types, lambda value, size: f"{size} type code{'s' * (size != 1)}"),
     (table_map.TableMap, "metadata"): How(_column_metadata),
     (table_map.TableMap, "null_bitmap"): How(_nullable, in_bits),
@@ -481,8 +486,10 @@ TABLE: dict[tuple[type[Any], str], How] = {
     (table_map.VectorDimensionality, "numbers[]"): says("numbers in each vector"),
     (rows.RowsEvent, "table_id"): How(_table_id),
     (rows.RowsEvent, "flags"): flags(rows.ROWS_FLAGS),
-    (rows.RowsEvent, "extra_info_size"): says("bytes of extra information, besides these two"),
-    (rows.RowsEvent, "width"): says("columns"),
+    (rows.RowsEvent, "extra_info_size"): How(
+        lambda value, scene: "beside its own 2", lambda value, size: f"{value} bytes"
+    ),
+    (rows.RowsEvent, "width"): COLUMNS,
     (rows.RowsEvent, "before_columns"): How(_held, in_bits),
     (rows.RowsEvent, "after_columns"): How(_held, in_bits),
     (rows.RowsEvent, "undecoded"): says("row images, not decoded"),
@@ -565,7 +572,7 @@ def explain(field: Field, scene: Scene) -> tuple[str, str]:
 def _by_name(leaf: str, kind: type[Any], scene: Scene) -> How:
     """Fields that mean the same in every record."""
     if leaf.endswith("_size"):
-        return says("byte" if leaf.startswith("extra") else "bytes")
+        return BYTES
     if leaf.endswith("_id") and kind is transactions.GtidTagged:
         return says(f"field: {leaf[:-3]}")
     if kind in (table_map.DefaultCharset, table_map.EnumAndSetDefaultCharset):

@@ -7,14 +7,20 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from gtidal.cli.explain import NO, YES, Scene, explain, group_title, split_name
 from gtidal.cli.output import plain, utc
 from gtidal.cli.screen import Screen, printable, wrap
+from gtidal.columns.jsonb import Json
+from gtidal.columns.meanings import Geometry
+from gtidal.columns.temporal import Date, DateTime, Time, Timestamp
 from gtidal.errors import DecodeError, GtidalError
+from gtidal.events import rows
 from gtidal.events.frame import checksum_size, compute_checksum, header_length, trace_event
 from gtidal.events.header import Header
 from gtidal.events.registry import EVENTS, Context, Event, Unknown
@@ -24,8 +30,9 @@ from gtidal.wire.layout import Field, Tracer
 PER_LINE = 8
 FEW_LINES = 8
 """So many lines of one field are shown, unless all are asked for."""
-LONGEST_NAME = 28
-_NO_SUMMARY: frozenset[str] = frozenset()
+LEFT = 5 + 2 + 3 * PER_LINE + 1
+"""Cells of offset and bytes."""
+LONGEST_NAME = 29
 
 
 @dataclass(frozen=True)
@@ -64,10 +71,8 @@ def _partial(data: bytes, context: Context) -> list[Field]:
     tail = checksum_size(data, code, context.format)
     end = max(len(data) - tail, length)
     body = Tracer(data, length, end, context)
-    try:
+    with suppress(GtidalError):
         body.read_record(EVENTS.get(code, Unknown))
-    except GtidalError:
-        pass
     fields = head.fields + body.fields
     done = fields[-1].offset + fields[-1].size
     if done < end:
@@ -105,13 +110,15 @@ def show(screen: Screen, traced: Traced, scene: Scene, title: str, *, full: bool
     width = min(max(map(len, names), default=0) + depth, LONGEST_NAME)
     section = group = ""
     for field in traced.fields:
+        if field.value == b"" and not field.size:
+            continue  # a rest that is not there
         if section_of(field) != section:
             section, group = section_of(field), ""
             _section_line(screen, section, traced, scene)
         if _group(field) != group:
             group = _group(field)
             if group:
-                screen.line((" " * (6 + 2 + 3 * PER_LINE + 1), ""), (printable(group_title(scene, group)), "magenta"))
+                screen.line((" " * (LEFT), ""), (printable(group_title(scene, group)), "magenta"))
         _field_lines(screen, field, scene, width, indent=2 if group else 0, full=full)
 
 
@@ -131,7 +138,7 @@ def _field_lines(screen: Screen, field: Field, scene: Scene, width: int, *, inde
     data = scene.data[field.offset : field.offset + field.size]
     name = " " * indent + printable(split_name(field.name)[1])
     value, meaning = explain(field, scene)
-    room = max(screen.width - (6 + 2 + 3 * PER_LINE + 1 + width + 2), 16)
+    room = max(screen.width - (LEFT + width + 2), 16)
     left = list(_hex_lines(data, full))
     right = list(_value_lines(printable(value), printable(meaning), room))
     names = list(wrap(name.strip(), width - indent)) if len(name) > width else [name.strip()]
@@ -143,7 +150,7 @@ def _field_lines(screen: Screen, field: Field, scene: Scene, width: int, *, inde
         label = " " * indent + names[index] if index < len(names) else ""
         text, explained = right[index] if index < len(right) else ("", "")
         screen.line(
-            (f"{offset:>6}  ", "dim"),
+            (f"{offset:>5}  ", "dim"),
             (f"{shown:<{3 * PER_LINE}} ", "cyan"),
             (f"{label:<{width}}  ", "green"),
             (text, ""),
@@ -194,25 +201,31 @@ def as_json(traced: Traced, scene: Scene) -> dict[str, Any]:
     fields = []
     for field in traced.fields:
         value, meaning = explain(field, scene)
-        raw = field.value
         fields.append(
             {
                 "name": field.name,
                 "offset": field.offset,
                 "size": field.size,
                 "hex": scene.data[field.offset : field.offset + field.size].hex(),
-                "value": value if _is_told(raw, value) else plain(raw),
+                "value": json_value(field.value, value),
                 "meaning": meaning or None,
             }
         )
     return {"fields": fields, "error": str(traced.error) if traced.error is not None else None}
 
 
-def _is_told(raw: Any, value: str) -> bool:
-    """Whether the text says more to a program than the value: UUIDs, JSON, geometries; never plain bytes."""
-    return not isinstance(raw, bytes | str | int | float | bool) or (
-        isinstance(raw, bytes) and len(raw) == 16 and value.count("-") == 4
-    )
+def json_value(value: Any, text: str) -> Any:
+    """A value as JSON has it; ``text`` is how ``explain`` writes it. Bytes are text where they read as such,
+    else hex with a mark."""
+    if isinstance(value, bytes):
+        if len(value) == 16 and text.count("-") == 4:  # a UUID
+            return text
+        return value.decode("utf-8") if text[:1] in ("'", '"') else "0x" + value.hex()
+    if isinstance(value, Json | rows.JsonDiffs | Geometry):
+        return text
+    if isinstance(value, datetime.date | datetime.timedelta | Date | DateTime | Time | Timestamp):
+        return text.strip("'")
+    return plain(value)
 
 
 def header_json(frame: Frame, context: Context) -> dict[str, Any]:

@@ -128,26 +128,27 @@ class Prover:
         """Whether an event begins at ``offset`` of ``data``; ``data[0]`` is at ``position`` of the file.
         ``ended``: no data follow."""
         events: list[tuple[int, int]] = []
-        at, needed, in_place = offset, 0, False
+        at, seen, needed, in_place = offset, 0, 1, False
         follows: int | None = None
-        server = None
+        first: Head | None = None
         while True:
             head = self.head(data, at, position)
             if head is None:
                 if not ended:
                     return Verdict.UNDECIDED
                 break
-            if not self.is_plausible(head) or (
-                self.size is not None and not events and self._too_long(head, at + position)
-            ):
+            if not self.is_plausible(head):
                 return Verdict.REFUTED
-            if not events:
+            if first is None:
+                if self._too_long(head, at + position) or not self._speaks(head):
+                    return Verdict.REFUTED
+                first = head
                 in_place = self.is_in_place(head, at + position)
                 needed = self._headers_needed(in_place)
-                server = head.server_id
-            elif not self._continues(head, at + position, follows, server):
+            elif not self._continues(head, at + position, follows, first):
                 return Verdict.REFUTED
-            if len(events) + 1 >= needed:
+            seen += self._speaks(head)
+            if seen >= needed:
                 break
             end = at + head.size
             if end > len(data):
@@ -158,18 +159,15 @@ class Prover:
             base = head.start if head.start is not None else follows
             follows = None if base is None else (base + head.size) & _WRAP
             at = end
-        return self._weigh(data, position, events, needed, in_place)
-
-    def _weigh(
-        self, data: bytes, position: int, events: list[tuple[int, int]], needed: int, in_place: bool
-    ) -> Verdict:
-        """The headers agree. Enough of them, or as many as the file has left?"""
-        enough = len(events) + 1 >= needed
         if self.format.has_checksums:
             proven = bool(events) and self._checksums_agree(data, position, events)
-        else:
-            proven = enough or len(events) >= 2 or (len(events) == 1 and in_place)
+        else:  # all that were needed; or all the file has, of which one must be whole
+            proven = seen >= needed or len(events) >= 2 or (len(events) == 1 and in_place)
         return Verdict.PROVEN if proven else Verdict.REFUTED
+
+    def _speaks(self, head: Head) -> bool:
+        """Whether this header counts as evidence: without a checksum, one that claims no position does not."""
+        return head.start is not None or self.format.has_checksums or self.format.version == 1
 
     def _headers_needed(self, in_place: bool) -> int:
         if self.format.has_checksums:
@@ -179,12 +177,12 @@ class Prover:
     def _too_long(self, head: Head, position: int) -> bool:
         return self.size is not None and position + head.size > self.size
 
-    def _continues(self, head: Head, position: int, follows: int | None, server: int | None) -> bool:
+    def _continues(self, head: Head, position: int, follows: int | None, first: Head) -> bool:
         """Whether a header can be that of the event after the one before."""
         if self.format.version == 1:
-            return head.server_id == server
+            return head.server_id == first.server_id
         if head.start is None or follows is None:
-            return self.format.has_checksums
+            return True
         if head.start == follows or self.is_in_place(head, position):
             return True
         return not self.own_positions and head.type_code in _BREAKS_LINE

@@ -26,8 +26,6 @@ encodes back to the same bytes.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from dataclasses import fields as dataclass_fields
-from functools import cache
 from typing import Annotated, Any, ClassVar, Self, dataclass_transform, get_type_hints
 
 from gtidal.errors import DecodeError
@@ -59,11 +57,6 @@ Short = Annotated[bytes, Word("short_bytes")]
 ShortText = Annotated[str, Word("short_text")]
 
 
-@cache
-def _names(cls: type[Any]) -> frozenset[str]:
-    return frozenset(part.name for part in dataclass_fields(cls))
-
-
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Record:
     """Something with a byte layout. Every subclass becomes a frozen dataclass, without slots: a reader hands
@@ -77,7 +70,8 @@ class Record:
 
     def __getstate__(self) -> dict[str, Any]:
         """What was worked out from the fields and kept beside them is not part of a record."""
-        return {name: value for name, value in self.__dict__.items() if name in _names(type(self))}
+        declared = type(self).__dataclass_fields__  # type: ignore[attr-defined]  # set by dataclass()
+        return {name: value for name, value in self.__dict__.items() if name in declared}
 
     @classmethod
     def walk(cls, f: Fields) -> None:
