@@ -8,7 +8,8 @@
 Every value is NULL (null) or text:
 
     numbers, dates, times, JSON      as the server prints them (TIMESTAMP in UTC; FLOAT as the exact double)
-    BIT, ENUM, SET                   the number
+    BIT                              the number
+    ENUM, SET                        the number, a slash, and the label or labels in UTF-8 in hex
     text, binary, GEOMETRY, VECTOR   the stored bytes in hex
     text                             the stored bytes, a slash, and the text in UTF-8, both in hex
 """
@@ -19,7 +20,6 @@ from typing import Any
 
 from tests.live.servers import Server
 
-NUMBERED = {"bit", "enum", "set"}
 BYTES = {
     *("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "vector"),
     *("geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon"),
@@ -39,8 +39,10 @@ WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND INDEX_NAME = 'PRIMARY' ORDER BY 
 
 def expression(name: str, kind: str) -> str:
     column = f"`{name}`"
-    if kind in NUMBERED:
+    if kind == "bit":
         return f"CAST({column} AS UNSIGNED)"
+    if kind in ("enum", "set"):
+        return f"CONCAT(CAST({column} AS UNSIGNED), '/', HEX(CONVERT({column} USING utf8mb4)))"
     if kind in BYTES:
         return f"HEX({column})"
     if kind in TEXTS:

@@ -114,6 +114,9 @@ def dump(
     table: Annotated[
         list[str] | None, _option("--table", metavar="SCHEMA.TABLE", help="gtidal: rows of this table only; repeatable.")
     ] = None,
+    skip_annotate_row_events: Annotated[
+        bool, _option("--skip-annotate-row-events", help="MariaDB: leave out the statements that changed rows.")
+    ] = False,
     geometry: Annotated[
         bool, _option("--geometry", help="gtidal: print geometry values; mysqlbinlog ends the row there.")
     ] = False,
@@ -148,6 +151,7 @@ def dump(
         disable_log_bin=disable_log_bin,
         require_row_format=require_row_format,
         charset=set_charset,
+        skip_annotate=skip_annotate_row_events,
         geometry=geometry,
     )
     paths = _paths(logs)

@@ -53,6 +53,8 @@ class Scene:
     """Whether an event begins where the transaction should end; None if nobody looked."""
     inner_count: int | None = None
     computed_checksum: int | None = None
+    known_table: table_map.TableMap | None = None
+    """The table of rows that do not decode."""
 
     @property
     def kind(self) -> type[Event]:
@@ -63,7 +65,7 @@ class Scene:
         event = self.event
         if isinstance(event, table_map.TableMap):
             return event
-        return event.table if isinstance(event, rows.RowsEvent) else None
+        return event.table if isinstance(event, rows.RowsEvent) else self.known_table
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -206,13 +208,13 @@ def _post_header_lengths(value: bytes, scene: Scene) -> str:
     actual = 57 + len(value)
     own = f"57 + {len(value)} = {actual} {YES}" if announced == actual else f"{NO} 57 + {len(value)} = {actual}"
     parts = [f"{event_name(code)} {size}" for code, size in enumerate(value, 1) if size]
-    return f"by type: {', '.join(parts)}; its own: {announced}, {own}"
+    return f"its own {announced}, {own}; all: {', '.join(parts)}"
 
 
 def _created(value: int, scene: Scene) -> str:
     if value:
         return f"{utc(value)} UTC, the server's start: older open transactions are void"
-    return "0: the file follows another without a restart"
+    return "after a rotation, not a start"
 
 
 def _start(value: int, scene: Scene) -> str:
@@ -224,7 +226,7 @@ def _exclusive(value: int, scene: Scene) -> str:
 
 
 def _encoding(value: int, scene: Scene) -> str:
-    return {1: "1: with tags", 2: "2: compact"}.get(value, "")
+    return {1: "with tags", 2: "compact"}.get(value, "")
 
 
 def _xa(value: Any, scene: Scene) -> str:
@@ -308,7 +310,7 @@ def _nullable(value: bytes, scene: Scene) -> str:
 
 def _held(value: bytes, scene: Scene) -> str:
     event = scene.event
-    count = event.width if isinstance(event, rows.RowsEvent) else 8 * len(value)
+    count = event.width if isinstance(event, rows.RowsEvent) else len(scene.columns)
     found = [index for index in _set_bits(value) if index < count]
     if len(found) == count:
         return f"the image holds all {count} columns" if count != 1 else "the image holds the one column"
@@ -397,7 +399,7 @@ TABLE: dict[tuple[type[Any], str], How] = {
     (EncodedGtidSet, "encoding"): How(_encoding),
     (EncodedGtidSet, "encoding_again"): How(_encoding),
     (EncodedEntry, "uuid"): UUID,
-    (EncodedEntry, "tag_length"): How(lambda value, scene: "no tag" if not value else ""),
+    (EncodedEntry, "tag_length"): How(lambda value, scene: "stored doubled" if value else "no tag"),
     (EncodedEntry, "interval[].start"): says("inclusive"),
     (EncodedEntry, "interval[].end"): How(_exclusive),
     (transactions.GtidEvent, "flags"): How(

@@ -24,6 +24,7 @@ from gtidal.events import rows
 from gtidal.events.frame import checksum_size, compute_checksum, header_length, trace_event
 from gtidal.events.header import Header
 from gtidal.events.registry import EVENTS, Context, Event, Unknown
+from gtidal.events.table_map import TableMap
 from gtidal.log.decoder import Frame, event_name
 from gtidal.wire.layout import Field, Tracer
 
@@ -80,6 +81,12 @@ def _partial(data: bytes, context: Context) -> list[Field]:
     if end < len(data):
         fields.append(Field("checksum", end, len(data) - end, int.from_bytes(data[end:], "little")))
     return fields
+
+
+def table_of(traced: Traced, context: Context) -> TableMap | None:
+    """The table that a rows event names, also where its rows do not decode."""
+    number = next((field.value for field in traced.fields if field.name == "table_id"), None)
+    return context.tables.get(number) if isinstance(number, int) else None
 
 
 def checksum_of(frame: Frame, context: Context) -> tuple[int, int] | None:
@@ -220,7 +227,7 @@ def json_value(value: Any, text: str) -> Any:
     if isinstance(value, bytes):
         if len(value) == 16 and text.count("-") == 4:  # a UUID
             return text
-        return value.decode("utf-8") if text[:1] in ("'", '"') else "0x" + value.hex()
+        return value.decode("utf-8", "backslashreplace") if text[:1] in ("'", '"') else "0x" + value.hex()
     if isinstance(value, Json | rows.JsonDiffs | Geometry):
         return text
     if isinstance(value, datetime.date | datetime.timedelta | Date | DateTime | Time | Timestamp):

@@ -388,6 +388,7 @@ def show_event(reader: LogReader, found: Found, output: Output, full: bool) -> N
         boundary,
         found.inner_count,
         sums[1] if sums else None,
+        hexview.table_of(traced, found.context),
     )
     if output is Output.json:
         print_json(

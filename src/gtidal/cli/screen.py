@@ -73,10 +73,9 @@ class Screen:
         self.width = max(shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns, NARROWEST)
 
     def line(self, *parts: Part) -> None:
-        text = "".join(part for part, _ in parts).rstrip()
         if self.coloured:
             styled = Text.assemble(*((part, style) for part, style in parts if part))
-            styled.right_crop(len(styled.plain) - len(text))
+            styled.rstrip()
             self.console.print(styled)
         else:
-            sys.stdout.write(text + "\n")
+            sys.stdout.write("".join(part for part, _ in parts).rstrip() + "\n")

@@ -45,6 +45,9 @@ _V3_TYPES = frozenset(range(1, 15))
 _BREAKS_LINE = {FormatDescription.code, Rotate.code}
 """In a relay log these come from the replica: positions before and after them have nothing in common."""
 
+_OWN_LENGTH = 57 + FormatDescription.code - 1
+"""Where a format description's body says how long it is."""
+
 LOOK_AHEAD = 1 << 24
 """An event whose position does not vouch for it is not waited for beyond this size."""
 _ALWAYS_CHECKED = 1 << 12
@@ -72,7 +75,8 @@ class Head(NamedTuple):
 
 
 class Prover:
-    """Judges places in one log. ``size`` is the file's, where it is known: no event goes beyond it."""
+    """Judges places in one log. ``size`` is the file's, where it is known: no event goes beyond it.
+    ``strict``: only an event whose position vouches for it is one."""
 
     def __init__(
         self,
@@ -82,11 +86,13 @@ class Prover:
         shift: int = 0,
         cipher: MariadbCipher | None = None,
         size: int | None = None,
+        strict: bool = False,
     ) -> None:
         self.format = format
         self.own_positions = own_positions
         self.shift = shift
         self.size = size
+        self.strict = strict
         self._cipher = cipher
         self._types = _PLAUSIBLE_TYPES if format.version >= 4 else _V3_TYPES
         self._header_size = V1_HEADER_SIZE if format.version == 1 else HEADER_SIZE
@@ -95,8 +101,10 @@ class Prover:
     def head(self, data: bytes, offset: int, position: int) -> Head | None:
         """The header at ``offset`` of ``data``, which lies at ``position`` of the file; None if cut short."""
         if self._cipher is not None:
-            piece = data[offset : offset + HEADER_SIZE + 1]
-            if len(piece) <= HEADER_SIZE:
+            piece = data[offset : offset + HEADER_SIZE + 1]  # 16 bytes beside the size: a cipher block
+            if piece[9:13] == HEADER_SIZE.to_bytes(4, "little"):
+                piece = piece[:HEADER_SIZE]
+            elif len(piece) <= HEADER_SIZE:
                 return None
             data, offset = self._cipher.decrypt(piece, position + offset), 0
         if len(data) - offset < self._header_size:
@@ -144,6 +152,8 @@ class Prover:
                     return Verdict.REFUTED
                 first = head
                 in_place = self.is_in_place(head, at + position)
+                if self.strict and not in_place:
+                    return Verdict.REFUTED
                 needed = self._headers_needed(in_place)
             elif not self._continues(head, at + position, follows, first):
                 return Verdict.REFUTED
@@ -200,8 +210,8 @@ class Prover:
             event = self._cipher.decrypt(event, position + start)
         code = event[4]
         size = checksum_size(event, code, self.format)
-        if not size:  # a format description of a server that knows no checksums
-            return True
+        if not size:
+            return _is_old_format(event)
         return compute_checksum(event[:-size], code) == int.from_bytes(event[-size:], "little")
 
     def search(self, data: bytes, offset: int, position: int, ended: bool) -> tuple[int, bool]:
@@ -229,6 +239,13 @@ def claimed_start(format: Format, size: int, log_pos: int) -> int | None:
     if log_pos == 0 or format.version == 1:
         return None
     return log_pos if format.version < 4 else (log_pos - size) & _WRAP
+
+
+def _is_old_format(event: bytes) -> bool:
+    """Whether this is a format description of a server that knew no checksums: its version is 4 and its
+    own length is in its place."""
+    body = event[HEADER_SIZE:]
+    return body[:2] == b"\x04\x00" and len(body) > _OWN_LENGTH and body[_OWN_LENGTH] == len(body)
 
 
 @cache

@@ -13,13 +13,13 @@ ends. Otherwise all bytes up to the next boundary that ``resync`` can prove are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from gtidal.errors import DecodeError, GtidalError, KeyProblem, Truncated, Unsupported
 from gtidal.events.control import Rotate
-from gtidal.events.format import MAGIC, Format, FormatDescription
-from gtidal.events.frame import HEADER_SIZE
+from gtidal.events.format import CRC32, NO_CHECKSUM, Format, FormatDescription
+from gtidal.events.frame import HEADER_SIZE, decode_event
 from gtidal.events.header import ARTIFICIAL, RELAY_LOG
 from gtidal.log.decoder import FIRST_EVENT, MAX_EVENT_SIZE, Frame, Keys, LogDecoder
 from gtidal.log.encryption import EncryptionHeader
@@ -28,8 +28,6 @@ from gtidal.log.resync import LOOK_AHEAD, Head, Prover, Verdict, claimed_start
 _WRAP = 1 << 32
 _HINT_REACH = 1 << 26
 """How far behind damage a header's own word for the event's end is tried."""
-_FORMAT_SIZE = 1 << 10
-"""No format description is larger: it has a byte for each type code."""
 
 
 class Damage(NamedTuple):
@@ -58,6 +56,8 @@ class _Search:
     error: GtidalError
     hints: list[int] = field(default_factory=list)
     """Positions at which the damaged event may end, by its own header."""
+    sound: bool = False
+    """The header is right as far as it goes: the event is cut short, or its end is damaged."""
     partial: bool = False
     started: bool = False
     zeros: bool = True
@@ -76,6 +76,8 @@ class SalvageDecoder(LogDecoder):
         self._size = size
         self._search: _Search | None = None
         self._formats = 0
+        self._line_end: int | None = None
+        """Where the last event ended, by its own word."""
 
     @property
     def log_size(self) -> int | None:
@@ -98,6 +100,8 @@ class SalvageDecoder(LogDecoder):
                 if not self._ended or not self._available:
                     return None
                 self._lose(self._partial_error(HEADER_SIZE), partial=True)
+            elif self._needs_more(head):
+                return None
             elif (error := self._refuse(head)) is not None:
                 self._lose(error, head)
             elif (frame := self._read_frame(head)) is not None:
@@ -118,44 +122,30 @@ class SalvageDecoder(LogDecoder):
         self._offset += size
         self.position += size
 
-    def _prover(self) -> Prover:
+    def _prover(self, strict: bool = False) -> Prover:
         return Prover(
             self.format,
             own_positions=self.own_positions,
             shift=self.shift,
             cipher=self.event_cipher,
             size=self.log_size,
+            strict=strict,
         )
 
-    # --- the head of the file
-
     def _read_head(self) -> bool:
-        """One step; False: more data are needed."""
+        """One step through the bytes before the first event; False: more data are needed."""
         try:
             return self._stage()
         except (KeyProblem, Unsupported):
             raise
         except GtidalError as error:
             error.at(file=self.file, position=self.position)
-            if self.position == 0 and self.encryption is None and self._has_format_behind_magic():
-                self._search = _Search(0, error, hints=[FIRST_EVENT])
-                self._offset = 0  # the magic bytes have been taken
-            else:
-                self._search = _Search(self.position, error, partial=isinstance(error, Truncated))
             if self.position == 0:
-                self._offset = 0
+                self._offset = 0  # the magic bytes have been taken, and are part of the damage
+            self._search = _Search(self.position, error, partial=isinstance(error, Truncated))
             self.context.format = Format()
             self._stage = self._read_events
             return True
-
-    def _has_format_behind_magic(self) -> bool:
-        """Whether the magic bytes alone are damaged."""
-        data = self._unread()[:_FORMAT_SIZE]
-        size = int.from_bytes(data[9:13], "little")
-        event = data[:size]
-        if len(event) != size or size < HEADER_SIZE + 57 or data[4] != FormatDescription.code:
-            return False
-        return int.from_bytes(data[13:17], "little") == FIRST_EVENT + size
 
     # --- events
 
@@ -169,35 +159,42 @@ class SalvageDecoder(LogDecoder):
         """What is wrong with a header, as far as it alone can tell."""
         smallest = self.format.header_length
         if not smallest <= head.size <= MAX_EVENT_SIZE:
-            return DecodeError(
+            return self._header_error(
+                "size",
                 f"an event of {head.size} bytes; it has at least {smallest} and at most {MAX_EVENT_SIZE}",
-                file=self.file,
-                position=self.position,
-                field="header.size",
             )
         if self.log_size is not None and self.position + head.size > self.log_size:
             return self._partial_error(head.size)
         if self._ended and head.size > self._available:
             return self._partial_error(head.size)
-        if self.event_cipher is None and self._ciphers:
-            return None  # encrypted, and the cipher's mode is not known yet: this is no header to judge
-        believed = (
-            not self.own_positions or head.start is None or self._prover().is_in_place(head, self.position)
-        )
-        if believed or (head.size <= LOOK_AHEAD and self.format.has_checksums):
-            return None
-        if self.format.has_checksums or not self._begins_behind(head):
-            return DecodeError(
-                f"an event of {head.size} bytes that by its header starts at {head.start}",
-                file=self.file,
-                position=self.position,
-                field="header.log_pos",
-            )
+        if self._is_strange(head) and (head.size > LOOK_AHEAD or not self.format.has_checksums):
+            # Nothing else will tell, or only after reading a lot: does an event begin where this one ends?
+            verdict = self._judge(self.position + head.size)
+            if verdict is Verdict.REFUTED or head.size > LOOK_AHEAD:
+                return self._header_error(
+                    "log_pos", f"an event of {head.size} bytes that starts at {head.start} by its own word"
+                )
         return None
 
-    def _begins_behind(self, head: Head) -> bool:
-        """Without checksums: whether a strange position is all that is strange about this event."""
-        return self._judge(self.position + head.size) is not Verdict.REFUTED
+    def _needs_more(self, head: Head) -> bool:
+        """Whether only the bytes behind the event will tell if its header is to be believed."""
+        if self._ended or self.format.has_checksums or head.size > LOOK_AHEAD or not self._is_strange(head):
+            return False
+        return self._judge(self.position + head.size) is Verdict.UNDECIDED
+
+    def _is_strange(self, head: Head) -> bool:
+        """Whether the header claims another place than the event has."""
+        if self._ciphers and self.event_cipher is None:
+            return False  # encrypted, and the cipher's mode is not known yet: this is no header to judge
+        return self.own_positions and head.start is not None and not self._is_in_place(head)
+
+    def _is_in_place(self, head: Head) -> bool:
+        if not self.own_positions:
+            return head.start is not None and head.start == self._line_end
+        return self._prover().is_in_place(head, self.position)
+
+    def _header_error(self, field: str, message: str) -> DecodeError:
+        return DecodeError(message, file=self.file, position=self.position, field=f"header.{field}")
 
     def _partial_error(self, size: int) -> Truncated:
         end = self.log_size if self.log_size is not None else self.position + self._available
@@ -211,6 +208,8 @@ class SalvageDecoder(LogDecoder):
         position, format = self.position, self.context.format
         try:
             frame = self.next_frame()
+            if frame is not None and frame.type_code == FormatDescription.code:
+                self._check_format(frame)
         except KeyProblem:
             raise
         except GtidalError as error:
@@ -225,6 +224,20 @@ class SalvageDecoder(LogDecoder):
             self._learn_positions(frame)
         return frame
 
+    def _check_format(self, frame: Frame) -> None:
+        """A format description without a checksum can be judged by its length alone: it says its own."""
+        event = decode_event(frame.data, frame.position, self.context)
+        if isinstance(event, FormatDescription) and event.checksum is None:
+            announced, actual = event.own_length
+            if announced != actual:
+                raise DecodeError(
+                    f"announces {announced} bytes for itself and has {actual}",
+                    file=self.file,
+                    position=frame.position,
+                    event=event.name,
+                    field="post_header_lengths",
+                )
+
     def _learn_positions(self, frame: Frame) -> None:
         data, code = frame.data, frame.type_code
         log_pos, flags = int.from_bytes(data[13:17], "little"), int.from_bytes(data[17:19], "little")
@@ -237,6 +250,8 @@ class SalvageDecoder(LogDecoder):
         elif code == Rotate.code and self.format.version >= 4 and (flags & ARTIFICIAL or not log_pos):
             self.own_positions = False
         start = claimed_start(self.format, len(data), log_pos)
+        base = self._line_end if start is None else start
+        self._line_end = None if base is None else (base + len(data)) % _WRAP
         if self.own_positions and start is not None:
             distance = (start - frame.position) % _WRAP
             self.shift = distance - _WRAP if distance > _WRAP // 2 else distance
@@ -244,60 +259,90 @@ class SalvageDecoder(LogDecoder):
     # --- behind damage
 
     def _lose(self, error: GtidalError, head: Head | None = None, partial: bool = False) -> None:
-        hints = []
+        hints: list[int] = []
+        sound = False
         if head is not None:
-            prover = self._prover()
-            partial = (
-                isinstance(error, Truncated)
-                and prover.is_plausible(head)
-                and (not self.own_positions or head.start is None or prover.is_in_place(head, self.position))
-            )
+            sound = self._prover().is_plausible(head) and self._is_in_place(head)
+            unplaced = head.start is None and self._prover().is_plausible(head)
+            partial = isinstance(error, Truncated) and (sound or unplaced)
             ends = [self.position + head.size]
             if self.own_positions and head.start is not None and self.format.version >= 4:
                 distance = (head.start + head.size - self.shift - self.position) % _WRAP
                 ends.append(self.position + distance)
             hints = [end for end in ends if self.position < end <= self.position + _HINT_REACH]
-        self._search = _Search(self.position, error, hints, partial)
+        self._search = _Search(self.position, error, hints, sound and partial, partial)
 
     def _recover(self, search: _Search) -> Damage | None:
         while search.hints:
-            verdict = self._judge(search.hints[0])
+            verdict = self._judge_in_any_format(search)
             if verdict is Verdict.PROVEN:
                 return self._resume(search, search.hints[0] - self.position)
             if verdict is Verdict.UNDECIDED:
                 return None
             del search.hints[0]
         data = self._unread()
+        start = 0
         if not search.started:
             if not data and not self._ended:
                 return None
             start = min(1, len(data))
             search.started = True
-        else:
-            start = 0
-        at, proven = self._prover().search(data, start, self.position, self._ended)
+        at, proven = self._search_in_any_format(search, data, start)
         search.zeros = search.zeros and data.count(0, 0, at) == at
         if proven:
             return self._resume(search, at)
         self._advance(at)
-        if not self._ended:
-            return None
-        return self._resume(search, 0, goes_on=False)
+        return self._resume(search, 0) if self._ended else None
 
-    def _resume(self, search: _Search, size: int, goes_on: bool = True) -> Damage:
-        if size:
-            self._have(size)
+    def _formats_to_try(self, search: _Search) -> list[Format]:
+        """A damaged format description does not tell whether the events behind it have checksums."""
+        if search.position != FIRST_EVENT or self.format.version < 4:
+            return [self.format]
+        known = replace(self.format, header_length=HEADER_SIZE)
+        return [replace(known, checksum=algorithm) for algorithm in (CRC32, NO_CHECKSUM)]
+
+    def _judge_in_any_format(self, search: _Search) -> Verdict:
+        formats = self._formats_to_try(search)
+        for format in formats:
+            self.context.format = format
+            verdict = self._judge(search.hints[0], thorough=format is not formats[-1])
+            if verdict is not Verdict.REFUTED:
+                return verdict
+        return Verdict.REFUTED
+
+    def _search_in_any_format(self, search: _Search, data: bytes, start: int) -> tuple[int, bool]:
+        if search.sound and not self.own_positions:
+            return len(data), False  # an event that was not written to its end: what it holds are no events
+        nearest = None
+        for format in self._formats_to_try(search):
+            self.context.format = format
+            at, proven = self._prover(search.sound).search(data, start, self.position, self._ended)
+            if proven:
+                return at, True
+            nearest = at if nearest is None else min(at, nearest)
+        assert nearest is not None
+        return nearest, False
+
+    def _resume(self, search: _Search, size: int) -> Damage:
+        """Go on ``size`` bytes further: at an event, or at the end of the file."""
+        self._have(size)
         self._advance(size)
         self._search = None
-        if self._ended and not self._available:
-            goes_on = False
+        goes_on = self.position != self.log_size and not (self._ended and not self._available)
         length = self.position - search.position
         partial = search.partial and not goes_on
-        zeros = search.zeros and search.started and length > 0 and not partial
-        return Damage(search.position, length, search.error, goes_on, partial, zeros)
+        return Damage(
+            search.position,
+            length,
+            search.error,
+            goes_on,
+            partial,
+            zeros=search.zeros and search.started and not partial,
+        )
 
-    def _judge(self, position: int) -> Verdict:
-        """Whether an event begins at ``position``, where a header says that its event ends."""
+    def _judge(self, position: int, thorough: bool = False) -> Verdict:
+        """Whether an event begins at ``position``, where a header says that its event ends. If that one is
+        in its place two headers agree, and whatever happened to it must not count; unless ``thorough``."""
         offset = position - self.position
         end = self.log_size
         if end is not None and position >= end:
@@ -309,6 +354,19 @@ class SalvageDecoder(LogDecoder):
             return Verdict.PROVEN if offset == len(data) else Verdict.REFUTED
         prover = self._prover()
         head = prover.head(data, offset, self.position)
-        if head is not None and prover.is_plausible(head) and prover.is_in_place(head, position):
-            return Verdict.PROVEN  # two headers agree, whatever happened to the event behind the second
+        agrees = head is not None and prover.is_plausible(head) and prover.is_in_place(head, position)
+        if agrees and not thorough:
+            return Verdict.PROVEN
         return prover.judge(data, offset, self.position, self._ended)
+
+
+def lacks_magic_only(data: bytes) -> bool:
+    """Whether a file's first bytes are those of a log but for the magic bytes: a format description follows
+    that says where it ends."""
+    size = int.from_bytes(data[13:17], "little")
+    log_pos = int.from_bytes(data[17:21], "little")
+    return (
+        data[8:9] == bytes((FormatDescription.code,))
+        and size >= HEADER_SIZE
+        and log_pos == FIRST_EVENT + size
+    )

@@ -220,6 +220,8 @@ class Table:
     schema: str | None
     name: str
     versions: list[TableVersion] = field(default_factory=list)
+    latest: TableVersion | None = None
+    """The version seen last: a definition may come back."""
     undecoded_events: int = 0
     """Rows events that could not be counted: no table map, or rows that do not decode."""
     undecoded_bytes: int = 0
@@ -250,12 +252,12 @@ class Table:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """Those of the newest version."""
-        return self.versions[-1].columns if self.versions else ()
+        """Those of the latest version."""
+        return self.latest.columns if self.latest else ()
 
     @property
     def key(self) -> tuple[str, ...] | None:
-        return self.versions[-1].key if self.versions else None
+        return self.latest.key if self.latest else None
 
 
 _COUNTER = {"insert": "rows_inserted", "update": "rows_updated", "delete": "rows_deleted"}
@@ -306,4 +308,5 @@ class TableCatalog:
             version = TableVersion(event.columns, generated, file, header.position, header.timestamp)
             self._versions[definition] = version
             self._table(event.schema, event.table).versions.append(version)
+        self._tables[event.schema, event.table].latest = version
         return version

@@ -43,7 +43,7 @@ from gtidal.events.transaction import GtidEvent, TransactionPayload, XaPrepare, 
 COMMIT, ROLLBACK, PREPARED, INCOMPLETE = "commit", "rollback", "prepared", "incomplete"
 DML, DDL_KIND, XA, OTHER = "dml", "ddl", "xa", "other"
 
-_BETWEEN = (FormatDescription, StartV3, PreviousGtids, Rotate, Stop, Incident, HeartbeatV2, GtidList,
+_BETWEEN = (FormatDescription, StartV3, PreviousGtids, Rotate, Stop, HeartbeatV2, GtidList,
             BinlogCheckpoint, StartEncryption)  # fmt: skip
 """Events that belong to the log, not to a transaction."""
 
@@ -243,6 +243,9 @@ class TransactionTracker:
         if isinstance(event, ExecuteLoadQuery):
             self._statement(event, current, event.query)
             return self._alone(current)
+        if isinstance(event, Incident):
+            current.outcome = COMMIT
+            return True
         if isinstance(event, Load | NewLoad | ExecLoad):
             current.kind = DML
             return self._alone(current)

@@ -58,9 +58,7 @@ def _decode(reader: LogReader, frame: Frame, catalog: TableCatalog) -> Event | N
         if kind is None or not issubclass(kind, RowsEvent):
             raise
         bare = _without_rows(reader, frame, error)
-        catalog.undecoded(len(frame.data), bare.table_id, reader.decoder.context.tables.get(bare.table_id))
-        if bare.ends_statement:
-            reader.decoder.context.tables.clear()
+        catalog.undecoded(len(frame.data), bare.table_id, bare.table)
         return None
 
 

@@ -15,6 +15,7 @@ from gtidal.events.registry import Event
 from gtidal.log.decoder import Frame, Keys, LogDecoder
 from gtidal.sources.files import STDIN, LogReader, open_log
 from gtidal.text.loads import LoadFiles
+from gtidal.text.mariadb import MariadbPrinter
 from gtidal.text.options import FIRST_POSITION, DumpOptions
 from gtidal.text.printer import MysqlPrinter
 from gtidal.text.rowformat import RowFormatGuard
@@ -78,6 +79,8 @@ class Dump:
                     if printer is None:
                         printer = self._make_printer(reader)
                         self._write(printer.head())
+                    elif isinstance(printer, MariadbPrinter):
+                        self._write(printer.next_file())
                     if index == len(self.paths) - 1 and self.options.stop_position is not None:
                         printer.stop_position = self.options.stop_position
                     self._dump(reader, printer, self.options.start_position if index == 0 else FIRST_POSITION)
@@ -89,7 +92,9 @@ class Dump:
         except GtidalError as error:
             self.report(str(error))
             code = DATA_PROBLEM
-        if printer is not None:
+        if code == DATA_PROBLEM and isinstance(printer, MariadbPrinter):
+            self._write(printer.after_error())
+        elif printer is not None:
             self._write(printer.tail())
         self._flush()
         return code
@@ -113,7 +118,8 @@ class Dump:
             options.geometry,
             "mariadb" if mariadb else "mysql",
         )
-        return MysqlPrinter(options, rows, loads, self.report)
+        kind = MariadbPrinter if mariadb else MysqlPrinter
+        return kind(options, rows, loads, self.report)
 
     def _is_mariadb(self, reader: LogReader) -> bool:
         """Told by the first format description, looked at without taking it from the stream."""
@@ -136,10 +142,12 @@ class Dump:
         in_use = self._go_to(reader, printer, start)
         rewrite, guard, write = printer.rewrite, self._guard, self._write
         decode, print_event, joined = decoder.decode, printer.event, decoder.joined_files
+        # Of a log that is being written, MariaDB's tool takes whatever it cannot read for the end.
+        forgiven = GtidalError if isinstance(printer, MariadbPrinter) else Truncated
         while True:
             try:
                 frame = reader.next_frame()
-            except Truncated:
+            except forgiven:
                 if not in_use:
                     raise
                 self.report(f"{reader.name} ends inside an event, as a log may that is being written")

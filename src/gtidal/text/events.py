@@ -12,8 +12,9 @@ from gtidal.events.control import INCIDENTS, Ignorable, Incident, PreviousGtids,
 from gtidal.events.group import TransactionContext, ViewChange
 from gtidal.events.load import AppendBlock, BeginLoadQuery, BlockEvent, DeleteFile, ExecLoad, LoadEvent
 from gtidal.events.registry import Event
-from gtidal.events.statement import Intvar, Rand, UserVar
+from gtidal.events.statement import Intvar, Rand
 from gtidal.events.transaction import (
+    UNDEFINED_SERVER_VERSION,
     AnonymousGtid,
     GtidEvent,
     TransactionPayload,
@@ -29,7 +30,6 @@ from gtidal.text.statements import (
     rand_text,
     signed,
     text_of,
-    user_var_text,
 )
 from gtidal.text.times import Clock
 
@@ -66,7 +66,9 @@ class GtidText:
                 f"\toriginal_committed_timestamp={original}\timmediate_commit_timestamp={immediate}"
                 f"\ttransaction_length={event.transaction_length or 0}\n"
             )
-        version = event.immediate_server_version or 0
+        version = event.immediate_server_version
+        if version is None:
+            version = 0 if event.immediate_commit_timestamp is None else UNDEFINED_SERVER_VERSION
         original_version = event.original_server_version
         if original_version is None:
             original_version = version
@@ -158,7 +160,6 @@ STATEMENTS: dict[int, tuple[Callable[[Any], str], Callable[[Any], str]]] = {
     Xid.code: (lambda event: f"\tXid = {event.xid}\n", lambda event: f"COMMIT{DELIMITER}\n"),
     Intvar.code: (lambda event: "\tIntvar\n", intvar_text),
     Rand.code: (lambda event: "\tRand\n", rand_text),
-    UserVar.code: (lambda event: "\tUser_var\n", user_var_text),
     PreviousGtids.code: (lambda event: "\tPrevious-GTIDs\n", previous_gtids_text),
 }
 

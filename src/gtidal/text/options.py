@@ -31,7 +31,7 @@ class DumpOptions:
     skip_gtids: bool = False
     database: str | None = None
     tables: frozenset[tuple[str, str]] = frozenset()
-    """Ours: (schema, table) pairs whose rows are printed; empty for all."""
+    """Ours: (schema, table) pairs whose rows are printed; empty for all. A schema of "" is any."""
     rewrite_db: dict[str, str] = field(default_factory=dict)
     print_table_metadata: bool = False
     verify_checksum: bool = False
@@ -41,5 +41,7 @@ class DumpOptions:
     disable_log_bin: bool = False
     require_row_format: bool = False
     charset: str | None = None
+    skip_annotate: bool = False
+    """MariaDB's: no statements before the rows that they changed."""
     geometry: bool = False
     """Ours: print geometry values, where mysqlbinlog ends the row."""

@@ -397,6 +397,10 @@ class MysqlPrinter:
         self._flush()
 
     def _print_statement(self, position: int, data: bytes, event: Event) -> None:
+        if isinstance(event, UserVar):
+            line = "" if self._short else self._line(position, data, event) + "\tUser_var\n"
+            self._head.append(line + self._session.user_var(event))
+            return
         comment, statement = STATEMENTS[event.header.type_code]
         line = "" if self._short else self._line(position, data, event) + comment(event)
         self._head.append(line + statement(event))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from gtidal.columns.charsets import charset_name, collation_name
+from gtidal.columns.charsets import COLLATIONS
 from gtidal.columns.decimals import decimal_text, decode_decimal
 from gtidal.errors import GtidalError
 from gtidal.events.header import SUPPRESS_USE, THREAD_SPECIFIC
@@ -40,6 +40,9 @@ from gtidal.events.statement import (
 DELIMITER = "/*!*/;"
 REMOVED_MODES = 0x1003FF00
 """The bits of sql_mode that MySQL 8.0.5 no longer knows."""
+UTF8MB3 = 33
+_MARIADB_COLLATIONS = 576
+"""From this number on they are MariaDB's alone."""
 _NO_XID = (1 << 64) - 1
 _UNSET = 255
 
@@ -180,9 +183,12 @@ class Session:
             return known[1]
         if len(self._settings) >= 1024:
             self._settings.clear()
-        made = settings_of(status)
+        made = self.make_settings(status)
         self._settings[id(status)] = (status, made)
         return made
+
+    def make_settings(self, status: tuple[StatusVariable, ...]) -> Settings:
+        return settings_of(status)
 
     def before_query(self, event: QueryEvent, query: bytes, header: str, type_name: str) -> str:
         """All lines before the statement's text."""
@@ -265,15 +271,36 @@ class Session:
         lines.append(rest)
 
     def _charset(self, lines: list[str], charset: tuple[int, int, int]) -> None:
-        client, connection, server = charset
-        name = charset_name(client)
-        if name is not None:
-            lines.append(f"/*!\\C {name} */{DELIMITER}\n")
-        lines.append(
-            f"SET @@session.character_set_client={client},@@session.collation_connection={connection},"
-            f"@@session.collation_server={server}{DELIMITER}\n"
-        )
+        lines.append(charset_text(charset))
         self.charset = charset
+
+    def user_var(self, event: UserVar) -> str:
+        """Set under a character set in which the name and the value read right; then back to the old one."""
+        name = quoted(text_of(event.variable.partition(b"\0")[0]))
+        text = f"SET @{name}:={user_var_value(event)}{DELIMITER}\n"
+        collation = event.collation or 0
+        if event.is_null or event.type == STRING_RESULT or mysql_collation(collation) is None:
+            collation = UTF8MB3
+        needed = (UTF8MB3, collation, UTF8MB3)
+        if needed == self.charset:
+            return text
+        back = "" if self.charset is None else charset_text(self.charset)
+        return charset_text(needed) + text + back
+
+
+def charset_text(charset: tuple[int, int, int]) -> str:
+    client, connection, server = charset
+    known = mysql_collation(client)
+    name = "" if known is None else f"/*!\\C {known[0]} */{DELIMITER}\n"
+    return (
+        f"{name}SET @@session.character_set_client={client},@@session.collation_connection={connection},"
+        f"@@session.collation_server={server}{DELIMITER}\n"
+    )
+
+
+def mysql_collation(number: int) -> tuple[str, str] | None:
+    """Charset and name of a collation, if MySQL has it."""
+    return COLLATIONS.get(number) if number < _MARIADB_COLLATIONS else None
 
 
 def intvar_text(event: Intvar) -> str:
@@ -285,20 +312,16 @@ def rand_text(event: Rand) -> str:
     return f"SET @@RAND_SEED1={signed(event.seed1)}, @@RAND_SEED2={signed(event.seed2)}{DELIMITER}\n"
 
 
-def user_var_text(event: UserVar) -> str:
-    name = quoted(text_of(event.variable.partition(b"\0")[0]))
-    return f"SET @{name}:={user_var_value(event)}{DELIMITER}\n"
-
-
 def user_var_value(event: UserVar) -> str:
     value = event.value
     if event.is_null or value is None:
         return "NULL"
+    collation = mysql_collation(event.collation or 0)
+    if collation is None:
+        return "???"
     if event.type == STRING_RESULT:
-        charset, collation = charset_name(event.collation or 0), collation_name(event.collation or 0)
-        if charset is None:
-            return "???"
-        return f"_{charset} {'0x' + value.hex().upper() if value else chr(34) * 2} COLLATE `{collation}`"
+        digits = f"0x{value.hex().upper()}" if value else '""'
+        return f"_{collation[0]} {digits} COLLATE `{collation[1]}`"
     try:
         if event.type == REAL_RESULT:
             return f"{struct.unpack('<d', value[:8])[0]:.14g}"

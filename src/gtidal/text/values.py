@@ -55,24 +55,28 @@ _LONG = 2000
 
 
 def _quoter(escapes: dict[int, str]) -> Callable[[bytes], str]:
-    marks = re.compile(f"[{re.escape(''.join(map(chr, escapes)))}]")
-    search, substitute = marks.search, marks.sub
+    """A function that quotes bytes. ``escapes`` holds the control characters and perhaps others."""
+    search = re.compile(f"[{re.escape(''.join(map(chr, escapes)))}]").search
+    controls = re.compile("[\0-\x1f]")
     table = {chr(code): text for code, text in escapes.items()}
     # A backslash must come first: the others' texts hold some.
     pairs = [(bytes((code,)), escapes[code].encode()) for code in sorted(escapes, reverse=True)]
+    others = [(chr(code), escapes[code]) for code in sorted(escapes, reverse=True) if code > 31]
 
     def escape(found: re.Match[str]) -> str:
         return table[found[0]]
 
     def quote(value: bytes) -> str:
         if len(value) > _LONG:
-            for mark, escaped in pairs:
-                value = value.replace(mark, escaped)
+            for byte, escaped in pairs:
+                value = value.replace(byte, escaped)
             return f"'{value.decode('utf-8', 'surrogateescape')}'"
         text = value.decode("utf-8", "surrogateescape")
         if search(text) is None:
             return f"'{text}'"
-        return f"'{substitute(escape, text)}'"
+        for mark, replacement in others:
+            text = text.replace(mark, replacement)
+        return f"'{controls.sub(escape, text)}'"
 
     return quote
 
@@ -158,12 +162,16 @@ def _timestamp(value: Any) -> str:
 
 def _datetime(value: Any) -> str:
     year, month, day, hour, minute, second, _ = value
-    return f"{year:04d}-{_TWO[month]}-{_TWO[day]} {_TWO[hour]}:{_TWO[minute]}:{_TWO[second]}"
+    if year < 1000:
+        year = f"{year:04d}"
+    return f"{year}-{_TWO[month]}-{_TWO[day]} {_TWO[hour]}:{_TWO[minute]}:{_TWO[second]}"
 
 
 def _quoted_datetime(value: Any) -> str:
     year, month, day, hour, minute, second, _ = value
-    return f"'{year:04d}-{_TWO[month]}-{_TWO[day]} {_TWO[hour]}:{_TWO[minute]}:{_TWO[second]}'"
+    if year < 1000:
+        year = f"{year:04d}"
+    return f"'{year}-{_TWO[month]}-{_TWO[day]} {_TWO[hour]}:{_TWO[minute]}:{_TWO[second]}'"
 
 
 def _datetime2(column: Column) -> Printer:
