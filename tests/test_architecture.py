@@ -22,6 +22,7 @@ ROWS = (
     ("columnar", "sources"),
     ("spark", "text"),
     ("cli",),
+    ("__main__",),
 )
 LEVEL = {part: level for level, row in enumerate(ROWS) for part in row}
 

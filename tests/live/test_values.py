@@ -143,7 +143,7 @@ def labelled(cell: Cell, info: dict[str, Any]) -> str:
     if cell.column.labels is None:
         return str(value)
     text = value if info["type"] == "enum" else ",".join(value)
-    return f"{cell.value}/{text.encode().hex().upper()}"
+    return f"{cell.value}/{(text.encode() if isinstance(text, str) else text).hex().upper()}"
 
 
 def raw(cell: Cell) -> bytes:

@@ -206,7 +206,9 @@ def _gno(value: int, scene: Scene) -> str:
 def _post_header_lengths(value: bytes, scene: Scene) -> str:
     announced = value[14] if len(value) > 14 else 0
     actual = 57 + len(value)
-    own = f"57 + {len(value)} = {actual} {YES}" if announced == actual else f"{NO} 57 + {len(value)} = {actual}"
+    own = (
+        f"57 + {len(value)} = {actual} {YES}" if announced == actual else f"{NO} 57 + {len(value)} = {actual}"
+    )
     parts = [f"{event_name(code)} {size}" for code, size in enumerate(value, 1) if size]
     return f"its own {announced}, {own}; all: {', '.join(parts)}"
 
@@ -295,7 +297,9 @@ def _types(value: bytes, scene: Scene) -> str:
 
 def _column_metadata(value: bytes, scene: Scene) -> str:
     parts = [
-        f"{column_title(column)} {column.metadata:#x}" for column in scene.columns if column.type.metadata != "none"
+        f"{column_title(column)} {column.metadata:#x}"
+        for column in scene.columns
+        if column.type.metadata != "none"
     ]
     return f"by column: {', '.join(parts)}" if parts else ""
 
@@ -448,9 +452,11 @@ TABLE: dict[tuple[type[Any], str], How] = {
     (statement.DefaultCollationForUtf8mb4, "collation"): COLLATION,
     (statement.CharacterSetCollations, "pairs[]"): COLLATION,
     (statement.TableMapForUpdate, "tables"): How(
-        lambda value, scene: f"table {', '.join(map(str, _set_bits(value.to_bytes(8, 'little'))))} of the join"
-        if value
-        else "no join",
+        lambda value, scene: (
+            f"table {', '.join(map(str, _set_bits(value.to_bytes(8, 'little'))))} of the join"
+            if value
+            else "no join"
+        ),
         in_hex,
     ),
     (statement.UpdatedSchemas, "schema_count"): How(_schemas),
@@ -505,9 +511,9 @@ TABLE: dict[tuple[type[Any], str], How] = {
     (mariadb.QueryCompressed, "compressed"): How(_compressed),
     (mariadb.CompressedRows, "compressed_rows"): How(_compressed),
     (mariadb.PartialRowData, "number"): How(
-        lambda value, scene: f"of {scene.event.fragments}"
-        if isinstance(scene.event, mariadb.PartialRowData)
-        else ""
+        lambda value, scene: (
+            f"of {scene.event.fragments}" if isinstance(scene.event, mariadb.PartialRowData) else ""
+        )
     ),
     (mariadb.PartialRowData, "flags"): flags({1: "ORIGINAL_SIZE"}),
 }

@@ -1,8 +1,8 @@
 """One event, byte by byte: offset, bytes, field, value and what it means, in groups.
 
-    header, 19 bytes at 197
-        0  2d 10 35 68              timestamp   1748308013 → 2025-05-27 01:06:53 UTC
-        4  21                       type_code   33 → GTID
+header, 19 bytes at 197
+    0  2d 10 35 68              timestamp   1748308013 → 2025-05-27 01:06:53 UTC
+    4  21                       type_code   33 → GTID
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -134,9 +133,7 @@ class Filters:
         ):
             return False
         before_start = self.start is not None and self._place(row, self.start) < self.start
-        return not before_start and not (
-            self.stop is not None and self._place(row, self.stop) >= self.stop
-        )
+        return not before_start and not (self.stop is not None and self._place(row, self.stop) >= self.stop)
 
     def _place(self, row: Row, bound: int | datetime.datetime) -> Any:
         if isinstance(bound, int):
@@ -416,7 +413,8 @@ def show_event(reader: LogReader, found: Found, output: Output, full: bool) -> N
 def inspect(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A binary log; - is standard input.")],
     at: Annotated[
-        int | None, typer.Option("--at", metavar="POSITION", help="Show the bytes of the event that starts here.")
+        int | None,
+        typer.Option("--at", metavar="POSITION", help="Show the bytes of the event that starts here."),
     ] = None,
     event: Annotated[
         int | None, typer.Option("--event", metavar="N", help="Show the bytes of the Nth event, as listed.")
@@ -441,7 +439,9 @@ def inspect(
     full: Annotated[
         bool, typer.Option("--full", help="Cut nothing: long summaries, values and bytes are shown whole.")
     ] = False,
-    output: Annotated[Output, typer.Option("--output", help="text, or json: one line for each event.")] = Output.text,
+    output: Annotated[
+        Output, typer.Option("--output", help="text, or json: one line for each event.")
+    ] = Output.text,
     key: KeyOption = None,
     key_file: KeyFileOption = None,
 ) -> None:
@@ -460,7 +460,9 @@ def inspect(
             list_events(reader, filters, limit, output, full)
             return
         if filters.types or start is not None or stop is not None or limit is not None:
-            raise UsageError("--type, --start, --stop and --limit choose from the list; --at and --event show one")
+            raise UsageError(
+                "--type, --start, --stop and --limit choose from the list; --at and --event show one"
+            )
         show_event(reader, find_event(reader, at, event, inner), output, full)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 
 import click
 import typer
 
-from gtidal import __version__
 from gtidal.cli import demo, dump, gtid, inspect, logs, tables, verify
 from gtidal.errors import GtidalError, KeyProblem, UsageError
 
@@ -27,9 +27,9 @@ app = typer.Typer(
 
 
 @app.callback(invoke_without_command=True)
-def options(version: bool = typer.Option(False, "--version", help="Print the version.")) -> None:
-    if version:
-        typer.echo(f"gtidal {__version__}")
+def options(show_version: bool = typer.Option(False, "--version", help="Print the version.")) -> None:
+    if show_version:
+        typer.echo(f"gtidal {version('gtidal')}")
         raise typer.Exit
 
 

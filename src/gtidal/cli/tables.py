@@ -59,7 +59,11 @@ def changes(old: TableVersion, new: TableVersion) -> list[str]:
     by_place = [version for version in (old, new) if any(column.name is None for column in version.columns)]
     before = {_same(column, bool(by_place)): column for column in old.columns}
     after = {_same(column, bool(by_place)): column for column in new.columns}
-    parts = [f"+ {column_title(column)} {definition(column)}" for name, column in after.items() if name not in before]
+    parts = [
+        f"+ {column_title(column)} {definition(column)}"
+        for name, column in after.items()
+        if name not in before
+    ]
     parts += [f"- {column_title(column)}" for name, column in before.items() if name not in after]
     for name, column in after.items():
         if name in before and _differs(before[name], column, len(by_place) == 1):
@@ -83,7 +87,11 @@ def _differs(old: Column, new: Column, metadata_differs: bool) -> bool:
 
 def show(screen: Screen, table: Table) -> None:
     versions = table.versions
-    rows = [(table.rows_inserted, "inserted"), (table.rows_updated, "updated"), (table.rows_deleted, "deleted")]
+    rows = [
+        (table.rows_inserted, "inserted"),
+        (table.rows_updated, "updated"),
+        (table.rows_deleted, "deleted"),
+    ]
     shown = ", ".join(f"{number:,} {word}" for number, word in rows if number) or "no rows"
     head = f"  {shown}, {counted(table.bytes, 'byte')}"
     screen.line((printable(table.title), "bold"), (head, ""))
@@ -171,7 +179,9 @@ def tables(
     paths: Annotated[
         list[str], typer.Argument(metavar="PATH...", help="Logs, directories, globs or .index files.")
     ],
-    output: Annotated[Output, typer.Option("--output", help="text, or json: one line for each table.")] = Output.text,
+    output: Annotated[
+        Output, typer.Option("--output", help="text, or json: one line for each table.")
+    ] = Output.text,
     key: KeyOption = None,
     key_file: KeyFileOption = None,
 ) -> None:

@@ -13,7 +13,7 @@ from zlib import crc32
 from gtidal.errors import DecodeError, GtidalError, Truncated
 from gtidal.events.control import Rotate
 from gtidal.events.format import CHECKSUM_SIZE, Format, FormatDescription, StartV3, announces_checksum
-from gtidal.events.header import IN_USE, Header
+from gtidal.events.header import COMMON, IN_USE, Header
 from gtidal.events.registry import EVENTS, Context, Event, Unknown
 from gtidal.wire.layout import Field, Reader, Tracer
 
@@ -47,10 +47,17 @@ def compute_checksum(data: bytes, type_code: int) -> int:
 
 def decode_header(data: bytes, position: int, format: Format, start: int = 0) -> Header:
     """The header at ``start`` of ``data``, which lies at ``position`` of its file."""
-    length = header_length(data[start + 4], format) if len(data) > start + 4 else HEADER_SIZE
-    reader = Reader(data, start, len(data), length)
-    header: Header = reader.read_record(Header)
-    header.__dict__["position"] = position
+    length = HEADER_SIZE
+    if len(data) > start + 4 and (format.header_length != HEADER_SIZE or format.version < 4):
+        length = header_length(data[start + 4], format)
+    if length == HEADER_SIZE and len(data) - start >= HEADER_SIZE:  # nearly all: one call, no walk
+        header = object.__new__(Header)
+        values: dict[str, Any] = dict(zip(COMMON.names, COMMON.unpack(data, start), strict=True))
+        values["position"] = position
+        object.__setattr__(header, "__dict__", values)
+    else:
+        header = Reader(data, start, len(data), length).read_record(Header)
+        header.__dict__["position"] = position
     if header.size < length:
         raise DecodeError(f"{header.size} bytes do not hold a header of {length}", field="size")
     return header

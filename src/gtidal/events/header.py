@@ -27,7 +27,7 @@ FLAGS = {
 IN_USE, THREAD_SPECIFIC, SUPPRESS_USE, ARTIFICIAL, RELAY_LOG, IGNORABLE = 1, 4, 8, 0x20, 0x40, 0x80
 
 _V1 = Run("timestamp:I", "type_code:B", "server_id:I", "size:I")
-_V4 = Run("timestamp:I", "type_code:B", "server_id:I", "size:I", "log_pos:I", "flags:H")
+COMMON = Run("timestamp:I", "type_code:B", "server_id:I", "size:I", "log_pos:I", "flags:H")
 
 
 def flag_names(bits: int, names: dict[int, str]) -> tuple[str, ...]:
@@ -53,14 +53,16 @@ class Header(Record):
     def walk(cls, f: Fields) -> None:
         """``f.context`` is the header's length."""
         length: int = f.context
-        f.fixed(_V1 if length == _V1.size else _V4)
-        if length > _V4.size:
-            f.raw("extra", length - _V4.size)
+        f.fixed(_V1 if length == _V1.size else COMMON)
+        if length > COMMON.size:
+            f.raw("extra", length - COMMON.size)
         f.computed("long", length != _V1.size)
 
     @property
     def length(self) -> int:
-        return _V4.size + len(self.extra) if self.long else _V1.size
+        if self.extra or not self.long:
+            return COMMON.size + len(self.extra) if self.long else _V1.size
+        return COMMON.size
 
     @property
     def end_position(self) -> int:

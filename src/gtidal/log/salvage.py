@@ -186,7 +186,13 @@ class SalvageDecoder(LogDecoder):
         """Whether the header claims another place than the event has."""
         if self._ciphers and self.event_cipher is None:
             return False  # encrypted, and the cipher's mode is not known yet: this is no header to judge
-        return self.own_positions and head.start is not None and not self._is_in_place(head)
+        if not self.own_positions or self._is_in_place(head):
+            return False
+        if head.start is not None:
+            return True
+        # No claim. That is usual for MariaDB's cached events; else only a checksum could vouch for it.
+        usual = self.format.has_checksums or self.format.version < 4 or self.format.is_mariadb
+        return not usual and self._formats > 0
 
     def _is_in_place(self, head: Head) -> bool:
         if not self.own_positions:

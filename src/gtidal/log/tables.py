@@ -76,6 +76,10 @@ def _label(label: bytes, charset: int | None) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def _always(name: str) -> Callable[[Column], str]:
+    return lambda column: name
+
+
 def _digits(name: str) -> Callable[[Column], str]:
     return lambda column: f"{name}({column.digits})" if column.digits else name
 
@@ -94,11 +98,11 @@ def _vector(column: Column) -> str:
 
 
 _SQL: dict[int, Callable[[Column], str]] = {
-    4: lambda column: "FLOAT",
-    5: lambda column: "DOUBLE",
-    10: lambda column: "DATE",
-    14: lambda column: "DATE",
-    13: lambda column: "YEAR",
+    4: _always("FLOAT"),
+    5: _always("DOUBLE"),
+    10: _always("DATE"),
+    14: _always("DATE"),
+    13: _always("YEAR"),
     15: lambda column: _string(column, "VARCHAR", "VARBINARY"),
     16: lambda column: f"BIT({column.bits})",
     17: _digits("TIMESTAMP"),
@@ -117,7 +121,7 @@ _SQL: dict[int, Callable[[Column], str]] = {
     253: lambda column: _string(column, "VARCHAR", "VARBINARY"),
     254: lambda column: _string(column, "CHAR", "BINARY"),
     255: _geometry,
-    **{code: (lambda column, name=name: name) for code, name in _INTEGERS.items()},
+    **{code: _always(name) for code, name in _INTEGERS.items()},
 }
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gtidal.errors import DecodeError
 from gtidal.events.control import INCIDENTS, Ignorable, Incident, PreviousGtids, Rotate, Stop
 from gtidal.events.group import TransactionContext, ViewChange
 from gtidal.events.load import AppendBlock, BeginLoadQuery, BlockEvent, DeleteFile, ExecLoad, LoadEvent
 from gtidal.events.registry import Event
-from gtidal.events.statement import Intvar, Rand
+from gtidal.events.statement import Intvar, Rand, RowsQuery
 from gtidal.events.transaction import (
     UNDEFINED_SERVER_VERSION,
     AnonymousGtid,
@@ -109,11 +110,7 @@ def signed32(value: int) -> int:
 
 
 def _transaction_context(event: TransactionContext, header: str) -> str:
-    snapshot = event.snapshot_version.to_set() if event.snapshot_version else ""
-    return (
-        f"{header}Transaction_context: server_uuid={event.server_uuid}\tthread_id={event.thread_id}"
-        f"\tsnapshot_version={snapshot}\n"
-    )
+    return f"{header}Transaction_context: server_uuid={event.server_uuid}\tthread_id={event.thread_id}\n"
 
 
 def payload_text(event: TransactionPayload, header: str) -> str:
@@ -129,12 +126,21 @@ def _rotate(event: Rotate, header: str) -> str:
 
 
 def _incident(event: Incident, header: str) -> str:
-    name = {0: "NOTHING"}.get(event.incident, INCIDENTS.get(event.incident, ""))
+    name = INCIDENTS.get(event.incident)
+    if not event.incident or name is None:
+        raise DecodeError(f"{event.incident} is no incident", field="incident")
     return f"{header}\n# Incident: {name}\nRELOAD DATABASE; # Shall generate syntax error\n"
 
 
-def unknown_text(event: Event, header: str) -> str:
-    return f"{header}\n# Unknown event\n"
+_ROWS_QUERY_ESCAPES = str.maketrans({"\0": "\\0", "\b": "\\b", "\t": "\\t", "\r": "\\r", "\\": "\\\\"})
+
+
+def rows_query_text(event: RowsQuery, header: str) -> str:
+    """Every line becomes a comment, so that nothing of it is run."""
+    if not event.query:
+        raise DecodeError("is empty", field="query")
+    lines = text_of(event.query).translate(_ROWS_QUERY_ESCAPES).split("\n")
+    return f"{header}\tRows_query\n" + "".join(f"# {line}\n" for line in lines)
 
 
 def ignorable_text(event: Event, header: str) -> str:
@@ -166,7 +172,7 @@ STATEMENTS: dict[int, tuple[Callable[[Any], str], Callable[[Any], str]]] = {
 
 def xa_prepare_text(event: XaPrepare, header: str) -> str:
     """The tool has no short form of it."""
-    xa = str(event.xa)
+    xa = f"X'{event.gtrid.hex()}',X'{event.bqual.hex()}',{event.format_id & 0xFFFFFFFF}"
     statement = f"XA COMMIT {xa} ONE PHASE" if event.one_phase else f"XA PREPARE {xa}"
     return f"{header}\tXA PREPARE {xa}\n{statement}\n{DELIMITER}\n"
 

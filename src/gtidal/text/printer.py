@@ -30,7 +30,7 @@ from gtidal.text.events import (
     ignorable_text,
     load_data_text,
     payload_text,
-    unknown_text,
+    rows_query_text,
     xa_prepare_text,
 )
 from gtidal.text.hexdump import base64_lines, hexdump
@@ -557,9 +557,7 @@ class MysqlPrinter:
 
     def _rows_query(self, position: int, data: bytes, event: RowsQuery, decoder: LogDecoder) -> None:
         if self._verbosity > 1:
-            query = text_of(event.query.partition(b"\0")[0])
-            lines = "".join(f"# {line}\n" for line in query.split("\n") if line)
-            self._head.append(f"{self._line(position, data, event)}\tRows_query\n{lines}")
+            self._head.append(rows_query_text(event, self._line(position, data, event)))
             self._base64_body(data, more=True)
         self._unflushed = True
         self._flush()

@@ -109,14 +109,16 @@ class Settings(NamedTuple):
     collation_database: int = 0
     default_collation: int = 0
     microseconds: int = 0
+    cascade_triggers: int = 0
     xid: str = ""
+    explicit: str = ""
     always: str = ""
-    """Lines that are printed each time."""
+    """``explicit`` and ``always`` are lines that are printed each time."""
 
 
 def settings_of(status: tuple[StatusVariable, ...], delimiter: str = DELIMITER) -> Settings:
     found = Settings()
-    explicit = primary_key = encryption = cascade = ""
+    explicit = primary_key = encryption = ""
     for variable in status:
         match variable:
             case Flags2():
@@ -151,9 +153,9 @@ def settings_of(status: tuple[StatusVariable, ...], delimiter: str = DELIMITER) 
                 encryption = (
                     f"/*!80016 SET @@session.default_table_encryption={variable.value}*/{delimiter}\n"
                 )
-            case EnableCascadeTriggers() if variable.value != _UNSET:
-                cascade = f"/*!90700 SET @@session.enable_cascade_triggers={variable.value}*/{delimiter}\n"
-    return found._replace(always=explicit + "\0" + primary_key + encryption + cascade)
+            case EnableCascadeTriggers():
+                found = found._replace(cascade_triggers=variable.value)
+    return found._replace(explicit=explicit, always=primary_key + encryption)
 
 
 class Session:
@@ -173,6 +175,7 @@ class Session:
         self.lc_time_names = -1
         self.collation_database = -1
         self.default_collation = 0
+        self.cascade_triggers = 0
         self._settings: dict[int, tuple[tuple[StatusVariable, ...], Settings]] = {}
         self._current: tuple[StatusVariable, ...] | None = None
 
@@ -216,8 +219,9 @@ class Session:
         if event.status is not self._current:
             self._changes(lines, settings)
             self._current = event.status
-        elif len(settings.always) > 1:
-            lines.append(settings.always.replace("\0", ""))
+        else:
+            lines.append(settings.explicit)
+            lines.append(settings.always)
         return "".join(lines)
 
     def _thread_id(self, lines: list[str], thread_id: int) -> None:
@@ -260,15 +264,19 @@ class Session:
         if new.collation_database != self.collation_database:
             lines.append(f"SET @@session.collation_database={new.collation_database or 'DEFAULT'}{DELIMITER}\n")
             self.collation_database = new.collation_database
-        explicit, rest = new.always.split("\0")
-        lines.append(explicit)
+        lines.append(new.explicit)
         if new.default_collation != self.default_collation:
             if new.default_collation:
                 lines.append(
                     f"/*!80011 SET @@session.default_collation_for_utf8mb4={new.default_collation}*/{DELIMITER}\n"
                 )
             self.default_collation = new.default_collation
-        lines.append(rest)
+        lines.append(new.always)
+        if new.cascade_triggers != self.cascade_triggers:
+            lines.append(
+                f"/*!90700 SET @@session.enable_cascade_triggers={new.cascade_triggers}*/{DELIMITER}\n"
+            )
+            self.cascade_triggers = new.cascade_triggers
 
     def _charset(self, lines: list[str], charset: tuple[int, int, int]) -> None:
         lines.append(charset_text(charset))
