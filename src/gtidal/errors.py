@@ -2,6 +2,7 @@
 
     GtidalError                 carries file, position, event and field; picklable
     ├── DecodeError             these bytes are not what the format says
+    │   ├── NotABinlog          the file is something else altogether
     │   ├── Truncated           the bytes end inside a value or an event
     │   ├── ChecksumMismatch    the stored checksum is not that of the bytes
     │   ├── MissingTableMap     a rows event whose table map has not been seen
@@ -82,6 +83,10 @@ class GtidalError(Exception):
 
 class DecodeError(GtidalError):
     """These bytes are not what the format says."""
+
+
+class NotABinlog(DecodeError):
+    """The file is something else altogether."""
 
 
 class Truncated(DecodeError):

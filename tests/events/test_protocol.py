@@ -27,7 +27,10 @@ from gtidal.gtid import EncodedGtidSet, GtidSet
 
 SET = GtidSet("b8ae2fd2-3005-11f0-8be8-0242ac150002:1-11")
 CASES: list[tuple[Command, str]] = [
-    (BinlogDump(position=4, flags=1, server_id=77, file="binlog.000001"), "12 04000000 0100 4d000000" + b"binlog.000001".hex()),
+    (
+        BinlogDump(position=4, flags=1, server_id=77, file="binlog.000001"),
+        "12 04000000 0100 4d000000" + b"binlog.000001".hex(),
+    ),
     (BinlogDump(server_id=77), "12 04000000 0000 4d000000"),
     (TableDump(schema="shop", table="orders"), "13 04 73686f70 06 6f7264657273"),
     (
@@ -80,13 +83,25 @@ def test_stream_packets() -> None:
     assert decode_packet(bytes.fromhex("fe 0000 0200")) == EofPacket(0xFE, 0, 2)
     error = decode_packet(b"\xff\xd4\x04#HY000Could not find first log file name")
     assert isinstance(error, ErrorPacket)
-    assert (error.error, error.sqlstate, error.message) == (1236, b"HY000", "Could not find first log file name")
+    assert (error.error, error.sqlstate, error.message) == (
+        1236,
+        b"HY000",
+        "Could not find first log file name",
+    )
     for data in (b"", b"\x01", b"\xff\x01", b"\xfe\x00"):
         with pytest.raises(GtidalError):
             decode_packet(data)
 
 
-@pytest.mark.parametrize("packet", [EventPacket(0, b"x"), SemiSyncPacket(0, 0xEF, 0, b"x"), EofPacket(), ErrorPacket(error=1236, message="gone")])
+@pytest.mark.parametrize(
+    "packet",
+    [
+        EventPacket(0, b"x"),
+        SemiSyncPacket(0, 0xEF, 0, b"x"),
+        EofPacket(),
+        ErrorPacket(error=1236, message="gone"),
+    ],
+)
 def test_packets_round_trip(packet: EventPacket) -> None:
     assert decode_packet(packet.encode(), semi_sync=True) == packet
 
@@ -97,7 +112,9 @@ def test_semi_sync_reply() -> None:
     assert SemiSyncReply.decode(reply.encode()) == reply
 
 
-@pytest.mark.parametrize("size", [0, 1, Piece.LARGEST - 1, Piece.LARGEST, Piece.LARGEST + 1, 2 * Piece.LARGEST])
+@pytest.mark.parametrize(
+    "size", [0, 1, Piece.LARGEST - 1, Piece.LARGEST, Piece.LARGEST + 1, 2 * Piece.LARGEST]
+)
 def test_payloads_over_packets(size: int) -> None:
     """Exactly 16 MiB - 1 is followed by an empty packet; the sequence number wraps."""
     payload = bytes(size)

@@ -2,7 +2,7 @@
 
     CACHE/logs/printed/ab/abcdef….z    exit code, standard output, standard error
 
-A call's name is made of the reader's version, the arguments and the content of the files it reads.
+Where LOAD DATA's files go is written as `@loads@`. A call's name is made of the reader's version, the arguments and the content of the files it reads.
 """
 
 from __future__ import annotations
@@ -33,10 +33,20 @@ def content_hash(path: Path) -> str:
 
 
 def run_reader(
-    kind: str, arguments: Sequence[str], files: Sequence[Path], *, zone: str = "UTC", stdin: Path | None = None
+    kind: str,
+    arguments: Sequence[str],
+    files: Sequence[Path],
+    *,
+    zone: str = "UTC",
+    stdin: Path | None = None,
+    loads: Path | None = None,
 ) -> Printed:
-    """Run mysqlbinlog or mariadb-binlog on files; or with standard input from a file."""
+    """Run mysqlbinlog or mariadb-binlog on files, perhaps with standard input from a file; `loads` is an empty
+    folder for the files of LOAD DATA."""
     words = [kind, version(kind), zone, *arguments, *(content_hash(file) for file in files)]
+    if loads is not None:
+        words += ["@loads@"]
+        arguments = [*arguments, f"--local-load={loads}"]
     if stdin is not None:
         words += ["<", content_hash(stdin)]
     name = hashlib.sha256("\0".join(words).encode()).hexdigest()
@@ -52,9 +62,15 @@ def run_reader(
         capture_output=True,
         check=False,
     )
-    printed = Printed(done.returncode, done.stdout, done.stderr)
+    printed = without_folder(Printed(done.returncode, done.stdout, done.stderr), loads)
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_suffix(f".{os.getpid()}")
     fresh.write_bytes(zlib.compress(pickle.dumps(tuple(printed)), 1))
     fresh.rename(path)
     return printed
+
+
+def without_folder(printed: Printed, loads: Path | None) -> Printed:
+    if loads is None:
+        return printed
+    return printed._replace(out=printed.out.replace(os.fsencode(loads), b"@loads@"))

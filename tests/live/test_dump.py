@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from gtidal.cli.main import main
 from gtidal.events.transaction import GtidEvent
-from tests.live.printed import Printed, run_reader
-from tests.live.reading import frames, open_decoder
+from tests.live.printed import Printed, run_reader, without_folder
+from tests.live.reading import every_scenario, frames, open_decoder
 from tests.live.scenarios import Logs, Scenario, scenarios
 
 LARGE = 300_000
@@ -156,7 +157,7 @@ def cases(kind: str) -> Iterator[object]:
 
 
 @contextmanager
-def zone(name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def local_time(name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patch:
         patch.setenv("TZ", name)
         time.tzset()
@@ -177,10 +178,10 @@ class Standard(io.TextIOWrapper):
 
 
 def run_gtidal(
-    arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch, *, time_zone: str = "UTC", stdin: Path | None = None
+    arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch, *, zone: str = "UTC", stdin: Path | None = None
 ) -> Printed:
     out, err = Standard(), Standard()
-    with zone(time_zone, monkeypatch), monkeypatch.context() as patch:
+    with local_time(zone, monkeypatch), monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", out)
         patch.setattr(sys, "stderr", err)
         if stdin is not None:
@@ -216,26 +217,22 @@ def check(ours: Printed, theirs: Printed, what: str) -> None:
 LOAD_EVENTS = {17, 18}
 
 
-def load_folder(file: Path, folder: Path) -> list[str]:
-    """Logs with LOAD DATA write its files somewhere."""
-    return [f"--local-load={folder}"] if LOAD_EVENTS & {kind for _, _, kind in event_heads(file)} else []
-
-
-def compare(logs: Logs, files: list[Path], arguments: list[str], monkeypatch: pytest.MonkeyPatch, **more: str) -> None:
-    kind = logs.scenario.kind
-    with monkeypatch.context() as patch:
-        patch.chdir(logs.folder)
-        theirs = run_reader(kind, arguments, files, zone=more.get("time_zone", "UTC"))
-        ours = run_gtidal([*arguments, *map(str, files)], patch, **more)
+def compare(logs: Logs, files: list[Path], arguments: list[str], monkeypatch: pytest.MonkeyPatch, zone: str = "UTC") -> None:
+    has_loads = any(kind in LOAD_EVENTS for file in files for _, _, kind in event_heads(file))
+    with TemporaryDirectory() as one, TemporaryDirectory() as other:
+        loads = (Path(one), Path(other)) if has_loads else (None, None)
+        theirs = run_reader(logs.scenario.kind, arguments, files, zone=zone, loads=loads[0])
+        more = [f"--local-load={loads[1]}"] if has_loads else []
+        ours = run_gtidal([*arguments, *more, *map(str, files)], monkeypatch, zone=zone)
     names = " ".join(file.name for file in files)
-    check(ours, theirs, f"{logs.name}: dump {' '.join(arguments)} {names}")
+    check(without_folder(ours, loads[1]), theirs, f"{logs.name}: dump {' '.join(arguments)} {names}")
 
 
 # --- the tests --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("logs", "mode"), [*cases("mysql"), *cases("mariadb")], indirect=["logs"])
-def test_one_file(logs: Logs, mode: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_one_file(logs: Logs, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for file in logs.files:
         if file.stat().st_size > LARGE and mode not in FEW:
             continue
@@ -244,5 +241,50 @@ def test_one_file(logs: Logs, mode: str, monkeypatch: pytest.MonkeyPatch, tmp_pa
             compare(logs, [file], arguments, monkeypatch)
 
 
-def several(each: Scenario) -> bool:
+def short_and_plain(each: Scenario) -> bool:
     return not each.soak and not each.encrypted
+
+
+@pytest.mark.parametrize("logs", every_scenario(short_and_plain), indirect=True)
+def test_several_files(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All files in one call; positions hold for the first and the last."""
+    for files in (logs.binlogs, logs.relay_logs):
+        if len(files) > 1:
+            compare(logs, files, ["-v"], monkeypatch)
+            ends = [*position(0.6, "-j")(logs, files[0]), *position(0.5, "--stop-position")(logs, files[-1])]
+            compare(logs, files, ends, monkeypatch)
+
+
+@pytest.mark.parametrize("logs", every_scenario(short_and_plain), indirect=True)
+def test_standard_input(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = logs.files[0]
+    if any(kind in LOAD_EVENTS for _, _, kind in event_heads(file)):
+        return  # names a folder: compared above
+    theirs = run_reader(logs.scenario.kind, ["-v", "-"], [], stdin=file)
+    check(run_gtidal(["-v", "-"], monkeypatch, stdin=file), theirs, f"{logs.name}: dump -v - <{file.name}")
+
+
+@pytest.mark.parametrize("zone", ["EST5EDT,M3.2.0,M11.1.0", "XXX-5:45"])
+@pytest.mark.parametrize("logs", ["mysql.gtid_tags", "mysql.types_times", "mysql.statement_settings", "mariadb.gtids"], indirect=True)
+def test_time_zones(logs: Logs, zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for file in logs.files:
+        compare(logs, [file], ["-v"], monkeypatch, zone)
+        compare(logs, [file], moment(0.8, "--start-datetime")(logs, file), monkeypatch, zone)
+
+
+@pytest.mark.parametrize("logs", ["mysql.rows_full", "mariadb.row_images"], indirect=True)
+def test_result_file(logs: Logs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = logs.files[0]
+    theirs = run_reader(logs.scenario.kind, ["-v"], [file])
+    ours = run_gtidal(["-v", "-r", str(tmp_path / "out.sql"), str(file)], monkeypatch)
+    assert ours == Printed(0, b"", b"")
+    check(ours._replace(out=(tmp_path / "out.sql").read_bytes()), theirs, "dump -r")
+
+
+@pytest.mark.parametrize("logs", ["mysql.encrypted"], indirect=True)
+def test_encrypted_logs(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tool cannot read these files; it can read what the server sends instead of them."""
+    for file in logs.binlogs:
+        theirs = run_reader(logs.scenario.kind, ["-vv"], [logs.folder / f"plain.{file.name}"])
+        ours = run_gtidal(["-vv", f"--key-file={logs.folder / 'keyring'}", str(file)], monkeypatch)
+        check(ours, theirs, f"{logs.name}: dump -vv {file.name}")

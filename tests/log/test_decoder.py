@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from gtidal.errors import ChecksumMismatch, DecodeError, GtidalError, KeyProblem, Truncated, Unsupported
+from gtidal.errors import ChecksumMismatch, DecodeError, GtidalError, KeyProblem, NotABinlog, Truncated
 from gtidal.events import Event, Format, Header, decode_event, encode_event
 from gtidal.events.control import Rotate, Stop
 from gtidal.events.format import CRC32, MAGIC, FormatDescription, StartV3
@@ -70,17 +70,17 @@ def test_a_file_of_the_magic_alone() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"\xfe", b"\xfebi"])
 def test_fewer_than_four_bytes(data: bytes) -> None:
-    with pytest.raises(Truncated, match="fewer than four bytes"):
+    with pytest.raises(NotABinlog, match="fewer than four bytes"):
         list(read_all(data))
 
 
 def test_not_a_binlog() -> None:
-    with pytest.raises(DecodeError, match="no binary log: starts with 50 4b 03 04"):
+    with pytest.raises(NotABinlog, match="no binary log: starts with 50 4b 03 04"):
         list(read_all(b"PK\x03\x04" + bytes(50)))
 
 
 def test_mariadb_pages_are_named() -> None:
-    with pytest.raises(Unsupported, match=r"\.ibb"):
+    with pytest.raises(NotABinlog, match=r"\.ibb"):
         list(read_all(b"\xfe\xfe\x0d\x01" + bytes(50)))
 
 

@@ -75,42 +75,82 @@ FORMS: dict[str, tuple[list[Event], list[tuple[str, str]]]] = {
         [gtid(), q("CREATE TABLE t (a INT) START TRANSACTION"), TABLE, INSERT, XID],
         [("commit", "ddl")],
     ),
-    "statements": ([gtid(), q("BEGIN"), with_type(Intvar(2, 5)), q("INSERT INTO t VALUES (1)"), XID], [("commit", "dml")]),
-    "statement outside a transaction": ([with_type(Intvar(2, 5)), q("INSERT INTO t VALUES (1)")], [("commit", "dml")]),
+    "statements": (
+        [gtid(), q("BEGIN"), with_type(Intvar(2, 5)), q("INSERT INTO t VALUES (1)"), XID],
+        [("commit", "dml")],
+    ),
+    "statement outside a transaction": (
+        [with_type(Intvar(2, 5)), q("INSERT INTO t VALUES (1)")],
+        [("commit", "dml")],
+    ),
     "load data": (
         [
             gtid(),
             q("BEGIN"),
             with_type(BeginLoadQuery(1, b"x")),
-            with_type(ExecuteLoadQuery(1, 0, 0, "shop", (), 1, 9, 14, 0, b"LOAD DATA INFILE 'x' INTO TABLE t")),
+            with_type(
+                ExecuteLoadQuery(1, 0, 0, "shop", (), 1, 9, 14, 0, b"LOAD DATA INFILE 'x' INTO TABLE t")
+            ),
             XID,
         ],
         [("commit", "dml")],
     ),
     "xa prepared": (
-        [gtid(), q("XA START X'61',X'',1"), TABLE, INSERT, q("XA END X'61',X'',1"), with_type(XaPrepare(0, 1, b"a", b""))],
+        [
+            gtid(),
+            q("XA START X'61',X'',1"),
+            TABLE,
+            INSERT,
+            q("XA END X'61',X'',1"),
+            with_type(XaPrepare(0, 1, b"a", b"")),
+        ],
         [("prepared", "xa")],
     ),
     "xa in one phase": (
-        [gtid(), q("XA START X'61',X'',1"), TABLE, INSERT, q("XA END X'61',X'',1"), with_type(XaPrepare(1, 1, b"a", b""))],
+        [
+            gtid(),
+            q("XA START X'61',X'',1"),
+            TABLE,
+            INSERT,
+            q("XA END X'61',X'',1"),
+            with_type(XaPrepare(1, 1, b"a", b"")),
+        ],
         [("commit", "xa")],
     ),
-    "xa fate": ([gtid(1), q("XA COMMIT X'61',X'',1"), gtid(2), q("XA ROLLBACK X'62',X'',1")], [("commit", "xa"), ("rollback", "xa")]),
+    "xa fate": (
+        [gtid(1), q("XA COMMIT X'61',X'',1"), gtid(2), q("XA ROLLBACK X'62',X'',1")],
+        [("commit", "xa"), ("rollback", "xa")],
+    ),
     "payload": ([gtid(), PAYLOAD], [("commit", "dml")]),
     "payload and more": ([gtid(1), PAYLOAD, gtid(2), *ROWS, XID], [("commit", "dml")] * 2),
     "empty": ([gtid(), q("BEGIN"), q("COMMIT")], [("commit", "other")]),
-    "incident": ([gtid(), with_type(Incident(1, b"lost")), gtid(2), *ROWS, XID], [("commit", "other"), ("commit", "dml")]),
+    "incident": (
+        [gtid(), with_type(Incident(1, b"lost")), gtid(2), *ROWS, XID],
+        [("commit", "other"), ("commit", "dml")],
+    ),
     "never ended": ([gtid(), *ROWS], [("incomplete", "dml")]),
     "cut by the next": ([gtid(1), *ROWS, gtid(2), *ROWS, XID], [("incomplete", "dml"), ("commit", "dml")]),
     "cut by a stop": ([gtid(1), *ROWS, with_type(Stop())], [("incomplete", "dml")]),
-    "cut by a restart": ([gtid(1), *ROWS, format_description(), *ROWS, XID], [("incomplete", "dml"), ("commit", "dml")]),
+    "cut by a restart": (
+        [gtid(1), *ROWS, format_description(), *ROWS, XID],
+        [("incomplete", "dml"), ("commit", "dml")],
+    ),
     "between": (
         [with_type(PreviousGtids(EncodedGtidSet.from_set(GtidSet()))), with_type(Rotate(4, "next"))],
         [],
     ),
-    "mariadb transaction": ([maria(4), with_type(AnnotateRows(b"INSERT")), TABLE, INSERT, XID], [("commit", "dml")]),
-    "mariadb standalone": ([maria(1 | 32), q("CREATE TABLE t (a INT)"), maria(4), TABLE, INSERT, q("COMMIT")], [("commit", "ddl"), ("commit", "dml")]),
-    "mariadb xa": ([maria(64, format_id=1, gtrid=b"a", bqual=b""), TABLE, INSERT, with_type(XaPrepare(0, 1, b"a", b""))], [("prepared", "xa")]),
+    "mariadb transaction": (
+        [maria(4), with_type(AnnotateRows(b"INSERT")), TABLE, INSERT, XID],
+        [("commit", "dml")],
+    ),
+    "mariadb standalone": (
+        [maria(1 | 32), q("CREATE TABLE t (a INT)"), maria(4), TABLE, INSERT, q("COMMIT")],
+        [("commit", "ddl"), ("commit", "dml")],
+    ),
+    "mariadb xa": (
+        [maria(64, format_id=1, gtrid=b"a", bqual=b""), TABLE, INSERT, with_type(XaPrepare(0, 1, b"a", b""))],
+        [("prepared", "xa")],
+    ),
 }
 
 

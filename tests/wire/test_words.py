@@ -26,7 +26,13 @@ UNSIGNED = [
     (1 << 56, "ff 00 00 00 00 00 00 00 01"),
 ]
 SIGNED = [(1, "04"), (123, "d9 03"), (-65536, "fb ff 0f")]
-LENENC = [(250, "fa"), (251, "fc fb 00"), (261, "fc 05 01"), (1 << 16, "fd 00 00 01"), (1 << 24, "fe 00 00 00 01 00 00 00 00")]
+LENENC = [
+    (250, "fa"),
+    (251, "fc fb 00"),
+    (261, "fc 05 01"),
+    (1 << 16, "fd 00 00 01"),
+    (1 << 24, "fe 00 00 00 01 00 00 00 00"),
+]
 
 
 @pytest.mark.parametrize(("value", "text"), UNSIGNED)
@@ -66,7 +72,9 @@ def test_signed_round_trip(value: int) -> None:
     assert read_svarint(data, 0, len(data)) == (value, len(data))
 
 
-@pytest.mark.parametrize(("value", "size"), [((1 << 7 * n) - 1, n) for n in range(1, 9)] + [(1 << 56, 9), ((1 << 64) - 1, 9)])
+@pytest.mark.parametrize(
+    ("value", "size"), [((1 << 7 * n) - 1, n) for n in range(1, 9)] + [(1 << 56, 9), ((1 << 64) - 1, 9)]
+)
 def test_sizes(value: int, size: int) -> None:
     assert len(encode_uvarint(value)) == size
 

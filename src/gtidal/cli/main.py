@@ -11,7 +11,7 @@ import click
 import typer
 
 from gtidal.cli import demo, dump, gtid, inspect, logs, tables, verify
-from gtidal.errors import GtidalError, KeyProblem, UsageError
+from gtidal.errors import GtidalError, KeyProblem, NotABinlog, UsageError
 
 FINE, DATA_PROBLEM, WRONG_USE = 0, 1, 2
 
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.UsageError as error:
         error.show()
         return WRONG_USE
-    except (UsageError, KeyProblem) as error:
+    except (UsageError, KeyProblem, NotABinlog) as error:
         print(f"gtidal: {error}", file=sys.stderr)
         return WRONG_USE
     except GtidalError as error:

@@ -8,260 +8,229 @@ LOGS AND GTIDS, and grow a digit after 999999.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
 
 from gtidal.errors import ChainBroken, UsageError
-from gtidal.events.control import PreviousGtids, Rotate, Stop
-from gtidal.events.format import CHECKSUM_NAMES, Format, FormatDescription, StartV3
-from gtidal.events.header import IN_USE, RELAY_LOG
-from gtidal.events.load import ExecuteLoadQuery
-from gtidal.events.mariadb import GtidList, MariadbGtidEvent, QueryCompressed
-from gtidal.events.registry import Event
-from gtidal.events.statement import Query
-from gtidal.events.transaction import (
-    AnonymousGtid,
-    Gtid,
-    GtidEvent,
-    GtidTagged,
-    TransactionPayload,
-    XaPrepare,
-    Xid,
-)
-from gtidal.gtid.mariadb import MariadbGtid, MariadbGtidSet, MariadbGtidSetBuilder
-from gtidal.gtid.mysql import GtidSet, GtidSetBuilder
-from gtidal.log.decoder import Frame
-from gtidal.log.transactions import statement_kind
-
-AnyGtidSet = GtidSet | MariadbGtidSet
-
-_NUMBERED = re.compile(r"(.*)\.(\d+)", re.DOTALL)
+from gtidal.gtid.mariadb import MariadbGtid, MariadbGtidSet
+from gtidal.gtid.mysql import GtidSet
+from gtidal.log.facts import AnyGtidSet, Ending, FileFacts, LogName
+from gtidal.log.findings import Finding, Kind, Severity
 
 
-class LogName(NamedTuple):
-    """``binlog.000024``: the base name, and the number where there is one."""
-
-    base: str
-    number: int | None
-    width: int = 6
-
-    @classmethod
-    def parse(cls, name: str) -> LogName:
-        name = re.split(r"[/\\]", name)[-1]
-        found = _NUMBERED.fullmatch(name)
-        return cls(found[1], int(found[2]), len(found[2])) if found else cls(name, None)
-
-    def at(self, number: int) -> str:
-        """The name of the file with another number: it has a digit more only where it must."""
-        return f"{self.base}.{number:0{min(self.width, 6)}d}"
+def _subtract(left: AnyGtidSet | None, right: AnyGtidSet | None) -> AnyGtidSet | None:
+    """None where the two cannot be compared."""
+    if isinstance(left, GtidSet) and isinstance(right, GtidSet):
+        return left - right
+    if isinstance(left, MariadbGtidSet) and isinstance(right, MariadbGtidSet):
+        return left - right
+    return None
 
 
-class Ending(StrEnum):
-    """How a file ends."""
-
-    ROTATE = "rotate"
-    STOP = "stop"
-    OPEN = "open"
-    """Nothing ends it: in use, a crash, or cut between two events."""
-    PARTIAL = "partial"
-    """Inside an event."""
-    DAMAGED = "damaged"
+def _size(gtids: AnyGtidSet | None) -> int:
+    if isinstance(gtids, GtidSet):
+        return gtids.count
+    return len(gtids) if gtids is not None else 0
 
 
-@dataclass(slots=True)
-class FileFacts:
-    """What a file says of itself. Its head alone tells the first part, the whole file the second."""
-
-    name: str
-    size: int
-    format: Format = Format()
-    binlog_version: int = 4
-    in_use: bool = False
-    created: int = 0
-    """When the server started, if this is its first file."""
-    relay: bool = False
-    first_timestamp: int | None = None
-    previous: AnyGtidSet | None = None
-    """The GTIDs of all files before; None where the file does not say."""
-
-    last_timestamp: int | None = None
-    inside: AnyGtidSet | None = None
-    """The GTIDs in it; None where it has none."""
-    state: AnyGtidSet | None = None
-    """The GTIDs of all files up to and with this one, its last transaction excepted if that is ``open``."""
-    open_gtid: str | None = None
-    """The last transaction, if its end is not in the file."""
-    events: int = 0
-    anonymous: int = 0
-    ending: Ending = Ending.OPEN
-    next_file: str | None = None
-    stopped_at: int | None = None
-    """Where the first event that is not whole begins."""
-
-    @property
-    def log_name(self) -> LogName:
-        return LogName.parse(self.name)
-
-    @property
-    def checksum(self) -> str:
-        return CHECKSUM_NAMES.get(self.format.checksum, str(self.format.checksum))
-
-    @property
-    def ends(self) -> str:
-        """For people."""
-        if self.ending is Ending.ROTATE:
-            return f"rotate to {self.next_file}"
-        if self.ending is Ending.STOP:
-            return "stop (clean shutdown)"
-        if self.ending is Ending.DAMAGED:
-            return f"damaged at {self.stopped_at}"
-        if self.ending is Ending.PARTIAL:
-            return f"inside an event at {self.stopped_at}" + (", in use" if self.in_use else "")
-        return "in use or not closed" if self.in_use else "open: no ROTATE or STOP"
+# --- one file after another
 
 
-_ENDS_TRANSACTION = {Xid.code, XaPrepare.code, TransactionPayload.code, ExecuteLoadQuery.code}
-_QUERIES = {Query.code, QueryCompressed.code}
+def next_in_chain(this: FileFacts, others: Sequence[FileFacts], indexed: bool = False) -> FileFacts | None:
+    """Which of the other files (of which the heads are known) comes after this one, all of which was read.
+
+    The one that its ROTATE names; else, where the order of ``others`` is an index's, the first of them; else
+    the next number, or where there is none and numbering restarted, the file before which nothing was."""
+    named = [other for other in others if other.name == this.next_file]
+    if named:
+        return named[0]
+    if indexed:
+        return others[0] if others else None
+    mine = this.log_name
+    numbered = [(other.log_name, other) for other in others]
+    higher = [
+        (name.number, other) for name, other in numbered if name.base == mine.base and _above(name, mine)
+    ]
+    if higher:
+        return min(higher, key=lambda pair: pair[0] or 0)[1]
+    fresh = [
+        other
+        for name, other in numbered
+        if name.base == mine.base and name.number == 1 and not other.previous
+    ]
+    return fresh[0] if fresh else None
 
 
-class FactsBuilder:
-    """Collects a file's facts from its events in order. Those of ``DECODED`` must be given as events; of all
-    others the frame will do."""
+def _above(name: LogName, other: LogName) -> bool:
+    return name.number is not None and other.number is not None and name.number > other.number
 
-    DECODED = frozenset(
-        cls.code
-        for cls in (FormatDescription, StartV3, Rotate, Stop, PreviousGtids, GtidList, Gtid, AnonymousGtid,
-                    GtidTagged, MariadbGtidEvent, Query, QueryCompressed)
-    )  # fmt: skip
 
-    def __init__(self, name: str, size: int) -> None:
-        self.facts = FileFacts(name, size)
-        self.duplicates: list[str] = []
-        """GTIDs of the event fed last that the file, or one before, has already."""
-        self.head_is_read = False
-        self._builder: GtidSetBuilder | MariadbGtidSetBuilder | None = None
-        self._open: GtidEvent | MariadbGtidEvent | None = None
-        self._formats = 0
+def judge_link(this: FileFacts, following: FileFacts | None) -> Iterator[Finding]:
+    """What the end of a file and the head of the one behind it say of each other. None: it is the last."""
+    if following is None:
+        yield from _judge_last(this)
+        return
+    restarted = False
+    for finding in _judge_names(this, following):
+        restarted = restarted or finding.severity is Severity.NOTE
+        yield finding
+    agrees: bool | None = None
+    if not restarted:
+        findings = list(_judge_gtids(this, following))
+        agrees = None if _subtract(this.state, following.previous) is None else not findings
+        yield from findings
+    if this.ending in (Ending.OPEN, Ending.PARTIAL):
+        yield _judge_crash(this, following, agrees)
 
-    def feed(self, event: Event) -> None:
-        facts = self.facts
-        header = event.header
-        self.duplicates = []
-        self._note(header.timestamp)
-        facts.ending, facts.next_file = Ending.OPEN, None
-        if isinstance(event, FormatDescription | StartV3):
-            self._format(event)
-        elif isinstance(event, PreviousGtids):
-            self._previous(event.gtids.to_set())
-        elif isinstance(event, GtidList):
-            self._previous(MariadbGtidSet.of(event.gtids))
-        elif isinstance(event, GtidEvent | MariadbGtidEvent):
-            self.head_is_read = True
-            self._settle()
-            self._open = event
-        elif isinstance(event, Rotate):
-            self._rotate(event)
-        elif isinstance(event, Stop):
-            facts.ending = Ending.STOP
-        elif isinstance(event, Query | QueryCompressed):
-            if statement_kind(event.query) not in ("begin", "savepoint", "xa_start", "xa_end", "dml"):
-                self._settle()
+
+def _judge_last(this: FileFacts) -> Iterator[Finding]:
+    unfinished = f"; transaction {this.open_gtid} is not whole" if this.open_gtid else ""
+    if this.ending is Ending.PARTIAL:
+        size = None if this.stopped_at is None else this.size - this.stopped_at
+        if this.in_use:
+            message = "the last event is not written to its end: the file is in use, or the server crashed"
+            yield _at_end(this, Kind.PARTIAL, message + unfinished, Severity.NOTE, size)
         else:
-            self._end_by(event.type_code)
-
-    def pass_over(self, frame: Frame) -> None:
-        """An event that was not decoded."""
-        self._note(int.from_bytes(frame.data[:4], "little"))
-        self.facts.ending, self.facts.next_file = Ending.OPEN, None
-        self._end_by(frame.type_code)
-
-    def stop_at(self, position: int, ending: Ending) -> None:
-        """The file ends inside an event, or is damaged from here on."""
-        self.facts.ending, self.facts.next_file, self.facts.stopped_at = ending, None, position
-
-    def finish(self) -> FileFacts:
-        """All events were given."""
-        facts = self.facts
-        if self._open is not None and facts.ending in (Ending.ROTATE, Ending.STOP) and not facts.relay:
-            self._settle()
-        if self._open is not None and self._has_ended(self._open):
-            self._settle()
-        if self._open is not None:
-            facts.open_gtid = str(self._open.gtid) if self._open.gtid else "anonymous"
-        if self._builder is not None:
-            facts.inside = self._builder.build()
-        facts.state = _union(facts.previous, facts.inside)
-        return facts
-
-    def _note(self, timestamp: int) -> None:
-        facts = self.facts
-        facts.events += 1
-        if timestamp:
-            facts.last_timestamp = timestamp
-            if facts.first_timestamp is None:
-                facts.first_timestamp = timestamp
-
-    def _format(self, event: FormatDescription | StartV3) -> None:
-        self._formats += 1
-        facts = self.facts
-        if self._formats == 1:
-            facts.format = event.format
-            facts.binlog_version = event.binlog_version
-            facts.in_use = bool(event.header.flags & IN_USE) and event.header.long
-            facts.created = event.created
-        if self._formats > 1 or event.header.flags & RELAY_LOG:
-            facts.relay = True  # the source's format description follows the replica's own
-
-    def _previous(self, gtids: AnyGtidSet) -> None:
-        if self.facts.previous is None and self._builder is None:
-            self.facts.previous = gtids
-        self.head_is_read = True
-
-    def _rotate(self, event: Rotate) -> None:
-        """An artificial one tells which file comes now; and a relay log holds the source's own."""
-        facts = self.facts
-        if event.artificial:
-            facts.relay = True
-            return
-        if facts.relay and LogName.parse(event.next_file).base != facts.log_name.base:
-            return
-        facts.ending, facts.next_file = Ending.ROTATE, LogName.parse(event.next_file).at_name(event.next_file)
-
-    def _end_by(self, type_code: int) -> None:
-        if type_code in _ENDS_TRANSACTION:
-            self._settle()
-
-    def _has_ended(self, event: GtidEvent | MariadbGtidEvent) -> bool:
-        """By the length its GTID event announces: for what ends without an event we know as an end."""
-        length = event.transaction_length if isinstance(event, GtidEvent) else None
-        return bool(length) and event.header.position + (length or 0) <= self._end_of_events
-
-    _end_of_events = 0
-
-    def _settle(self) -> None:
-        """The open transaction is whole."""
-        event, self._open = self._open, None
-        if event is None:
-            return
-        if isinstance(event, MariadbGtidEvent):
-            self._settle_mariadb(event.gtid)
-        elif event.gtid is None:
-            self.facts.anonymous += 1
+            message = "the file was closed, and ends inside an event: it was cut"
+            yield _at_end(this, Kind.PARTIAL, message + unfinished, Severity.PROBLEM, size)
+    elif this.ending is Ending.OPEN:
+        message = "no ROTATE or STOP ends it: "
+        if this.in_use:
+            yield _at_end(this, Kind.ENDING, f"{message}in use, or the server crashed{unfinished}")
         else:
-            if not isinstance(self._builder, GtidSetBuilder):
-                self._builder = GtidSetBuilder()
-            previous = self.facts.previous
-            known = isinstance(previous, GtidSet) and previous.has(event.uuid, event.tag or "", event.gno)
-            if not self._builder.add(event.uuid, event.tag or "", event.gno) or known:
-                self.duplicates.append(str(event.gtid))
+            message += "recovered after a crash, copied while it grew, or cut between two events"
+            severity = Severity.PROBLEM if this.open_gtid and not this.relay else Severity.NOTE
+            yield _at_end(this, Kind.ENDING, message + unfinished, severity)
 
-    def _settle_mariadb(self, gtid: MariadbGtid) -> None:
-        if not isinstance(self._builder, MariadbGtidSetBuilder):
-            self._builder = MariadbGtidSetBuilder()
-        previous = self.facts.previous
-        known = isinstance(previous, MariadbGtidSet) and gtid in previous
-        if not self._builder.add(gtid.domain, gtid.server, gtid.sequence) or known:
-            self.duplicates.append(str(gtid))
+
+def _at_end(
+    this: FileFacts, kind: Kind, message: str, severity: Severity = Severity.NOTE, size: int | None = None
+) -> Finding:
+    return Finding(kind, message, this.name, severity, this.stopped_at, size)
+
+
+def _judge_names(this: FileFacts, following: FileFacts) -> Iterator[Finding]:
+    if this.next_file == following.name:
+        return
+    mine, theirs = this.log_name, following.log_name
+    if mine.base != theirs.base or mine.number is None or theirs.number is None:
+        if this.next_file is not None:
+            message = f"the next file is {this.next_file}, and {following.name} follows"
+            yield Finding(Kind.CHAIN, message, this.name)
+        return
+    expected = mine.number + 1
+    if theirs.number <= mine.number:
+        if following.previous:
+            message = f"{following.name} follows {this.name} and is not its successor"
+            yield Finding(Kind.CHAIN, message, following.name)
+        else:
+            message = f"numbering restarted behind {this.name} (RESET BINARY LOGS): another history begins"
+            yield Finding(Kind.CHAIN, message, following.name, Severity.NOTE)
+    elif theirs.number > expected:
+        first, last = mine.at(expected), mine.at(theirs.number - 1)
+        count = theirs.number - expected
+        which = first if count == 1 else f"{first} to {last}"
+        files = "1 file is" if count == 1 else f"{count} files are"
+        yield Finding(Kind.CHAIN, f"{files} missing behind it: {which}", this.name)
+    elif this.next_file is not None:
+        message = f"the next file is {this.next_file}, and {following.name} follows"
+        yield Finding(Kind.CHAIN, message, this.name)
+
+
+def _judge_gtids(this: FileFacts, following: FileFacts) -> Iterator[Finding]:
+    """PREVIOUS_GTIDS must be what was before this file and what is in it."""
+    severity = Severity.NOTE if this.relay else Severity.PROBLEM
+    missing = _subtract(following.previous, this.state)
+    surplus = _subtract(this.state, following.previous)
+    if surplus:
+        message = f"{shorten(surplus)} is in {this.name} or before it, but by {following.name} it is not: "
+        if (following.first_timestamp or 0) < (this.first_timestamp or 0):
+            message += "that file is older, left over from before numbering restarted"
+        else:
+            message += "that file does not follow this one"
+        yield Finding(Kind.GTID, message, following.name, severity)
+    if missing:
+        message = f"{shorten(missing)} is before {following.name}, but in no file up to {this.name}: "
+        message += "lost, or set as purged (gtid_purged) and never in these files"
+        yield Finding(Kind.GTID, message, following.name, severity)
+
+
+def _judge_crash(this: FileFacts, following: FileFacts, agrees: bool | None) -> Finding:
+    """No end, and a file behind it. That is a crash, if a server's first file follows."""
+    if not following.created and not this.relay and following.binlog_version >= 4:
+        message = (
+            f"cut: {following.name} was begun by a running server, which ends the file before with a ROTATE"
+        )
+        return _at_end(this, Kind.ENDING, message, Severity.PROBLEM)
+    severity = Severity.NOTE
+    message = "not closed: the server crashed"
+    if this.ending is Ending.PARTIAL:
+        message += " while it wrote the last event"
+    if this.open_gtid:
+        message += f"; transaction {this.open_gtid} is not whole"
+    if agrees:
+        message += f"; {following.name} knows of nothing that is missing"
+    elif agrees is None and (this.ending is Ending.PARTIAL or this.open_gtid):
+        message += "; no GTIDs tell whether that transaction was committed"
+    size = None if this.stopped_at is None else this.size - this.stopped_at
+    return _at_end(this, Kind.ENDING, message, severity, size)
+
+
+def shorten(gtids: AnyGtidSet, width: int = 120) -> str:
+    """A set for a sentence: all of it, or its beginning and how much there is."""
+    text = gtids.one_line()
+    if len(text) <= width:
+        return text
+    return f"{text[:width]}… ({_size(gtids):,} in all)"
+
+
+# --- where to start
+
+
+def find_start(heads: Iterable[tuple[str, AnyGtidSet | None]], already_had: AnyGtidSet) -> str:
+    """The file in which to start for a reader that has a set of GTIDs, as a source does for its replicas.
+
+    ``heads`` are names and PREVIOUS_GTIDS (MariaDB: GTID_LIST; None where a file has none), the *newest
+    first*: no more of them are taken than needed. The file is the newest before which there is nothing that
+    the reader lacks. ``ChainBroken`` says what was purged."""
+    oldest: tuple[str, AnyGtidSet] | None = None
+    for name, previous in heads:
+        if previous is None:
+            continue
+        _check_flavour(name, previous, already_had)
+        oldest = name, previous
+        if not _lacking(previous, already_had):
+            return name
+    if oldest is None:
+        raise ChainBroken("these files hold no GTIDs (no PREVIOUS_GTIDS, no GTID_LIST): start by position")
+    name, previous = oldest
+    lacking = _lacking(previous, already_had)
+    assert lacking is not None
+    raise ChainBroken(f"purged: {shorten(lacking)} was before {name}, the oldest file, and is not in the set")
+
+
+def _check_flavour(name: str, previous: AnyGtidSet, already_had: AnyGtidSet) -> None:
+    if previous and already_had and type(previous) is not type(already_had):
+        mine, theirs = ("MySQL", "MariaDB") if isinstance(already_had, GtidSet) else ("MariaDB", "MySQL")
+        raise UsageError(f"the set is {mine}'s, and the log {name} is {theirs}'s")
+
+
+def _lacking(previous: AnyGtidSet, already_had: AnyGtidSet) -> AnyGtidSet | None:
+    """What is before a file and the reader does not have."""
+    if isinstance(previous, GtidSet):
+        return previous - already_had if isinstance(already_had, GtidSet) else previous
+    had = already_had.positions() if isinstance(already_had, MariadbGtidSet) else MariadbGtidSet()
+    return MariadbGtidSet.of(_before_position(list(previous), {gtid.domain: gtid for gtid in had}))
+
+
+def _before_position(listed: list[MariadbGtid], had: dict[int, MariadbGtid]) -> Iterator[MariadbGtid]:
+    """MariaDB's rule (sql_repl.cc, contains_all_slave_gtid). A position is one GTID for each domain. It is in
+    this file or a later one, unless the list has that server at the same number or beyond; if it is just the
+    domain's last one, everything behind it is in this file."""
+    for index, gtid in enumerate(listed):
+        position = had.get(gtid.domain)
+        if position is None:
+            yield gtid
+        elif position.server == gtid.server and position.sequence <= gtid.sequence:
+            is_last = index + 1 == len(listed) or listed[index + 1].domain != gtid.domain
+            if position.sequence < gtid.sequence or not is_last:
+                yield gtid

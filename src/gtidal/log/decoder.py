@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import NamedTuple
 from zlib import crc32
 
-from gtidal.errors import ChecksumMismatch, DecodeError, GtidalError, KeyProblem, Truncated, Unsupported
+from gtidal.errors import ChecksumMismatch, DecodeError, GtidalError, KeyProblem, NotABinlog, Truncated
 from gtidal.events.control import Rotate
 from gtidal.events.format import CRC32, MAGIC, NO_CHECKSUM, Format, FormatDescription, StartV3
 from gtidal.events.frame import (
@@ -185,7 +185,7 @@ class LogDecoder:
     def _read_magic(self) -> bool:
         if not self._have(len(MAGIC)):
             if self._ended and len(self._buffer) + self._waiting_size < len(MAGIC):
-                raise Truncated("no binary log: fewer than four bytes")
+                raise NotABinlog("no binary log: fewer than four bytes")
             return False
         magic = self._take(len(MAGIC))
         if magic == ENCRYPTED_MAGIC and self.encryption is None:
@@ -194,13 +194,13 @@ class LogDecoder:
             self.position = FIRST_EVENT
             self._stage = self._read_first_format
         elif magic == IBB_MAGIC:
-            raise Unsupported(
+            raise NotABinlog(
                 "a binlog of MariaDB's InnoDB engine (.ibb): pages, not events; read it from a running server"
             )
         elif self.encryption is not None:
             raise KeyProblem("the key does not decrypt this log")
         else:
-            raise DecodeError(f"no binary log: starts with {magic.hex(' ')}, not {MAGIC.hex(' ')}")
+            raise NotABinlog(f"no binary log: starts with {magic.hex(' ')}, not {MAGIC.hex(' ')}")
         return True
 
     def _read_encryption_header(self) -> bool:
