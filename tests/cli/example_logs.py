@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from zlib import crc32
 
 import zstandard
 
 from gtidal.events import Event, Format, Header, encode_event
-from gtidal.events.control import Ignorable
+from gtidal.events.control import EndMark, Ignorable
 from gtidal.events.format import CRC32, MAGIC, FormatDescription
 from gtidal.events.frame import decode_event
 from gtidal.events.registry import Context
@@ -33,13 +34,16 @@ from gtidal.events.transaction import (
     UncompressedSize,
     Xid,
 )
-from gtidal.events.control import EndMark
 from tests.events import test_seeds as seeds
 from tests.logs import build_log
 
 SEALED = Format(checksum=CRC32)
 HEADER_AND_CHECKSUM = 23
-COMMITS = {458: (13, 2, 1748308018964504, 310), 768: (14, 3, 1748308018968955, 342), 1110: (15, 4, 1748308018972353, 318)}
+COMMITS = {
+    458: (13, 2, 1748308018964504, 310),
+    768: (14, 3, 1748308018968955, 342),
+    1110: (15, 4, 1748308018972353, 318),
+}
 """Position of the seeds' GTID events: number, sequence number, commit time, transaction length."""
 
 
@@ -74,8 +78,6 @@ def seed_log() -> bytes:
 
 
 def sealed(event: bytes) -> bytes:
-    from zlib import crc32
-
     return event + crc32(event).to_bytes(4, "little")
 
 

@@ -191,7 +191,7 @@ def _follows(bit: int, what: str, same: str, inside: Meaning) -> Meaning:
     def meaning(value: int, scene: Scene) -> str:
         event = scene.event
         follows = event is not None and getattr(event, what, None) is not None
-        tail = f"; bit {bit} = 1: the original follows" if follows else f"; bit {bit} = 0: {same}"
+        tail = f"; bit {bit}=1: the original follows" if follows else f"; bit {bit}=0: {same}"
         return inside(value, scene) + (tail if type(event) is not transactions.GtidTagged else "")
 
     return meaning
@@ -407,7 +407,7 @@ TABLE: dict[tuple[type[Any], str], How] = {
     (EncodedEntry, "interval[].start"): says("inclusive"),
     (EncodedEntry, "interval[].end"): How(_exclusive),
     (transactions.GtidEvent, "flags"): How(
-        lambda value, scene: "may hold statements" if value & 1 else "row changes only", in_hex
+        lambda value, scene: "MAY_HAVE_SBR" if value & 1 else "row changes only", in_hex
     ),
     (transactions.GtidEvent, "uuid"): UUID,
     (transactions.GtidEvent, "gno"): How(_gno),

@@ -12,8 +12,9 @@ from gtidal.errors import DecodeError, KeyProblem, Unsupported
 from gtidal.events.transaction import COMPRESSION_NAMES
 
 ZSTD, NONE = 0, 255
-_FEED = 1 << 14
-"""Compressed bytes given at once: a small bite bounds what one call can unpack."""
+_FEED = 1 << 10
+"""Compressed bytes given at once. A block of four bytes can unpack to 128 KiB, so a small bite bounds what
+one call gives back."""
 _LARGEST_WINDOW = 1 << 27
 """Bounds what a frame's header may make us allocate; MySQL's levels 1 to 22 stay below."""
 

@@ -406,7 +406,7 @@ class LogDecoder:
 
 def _split(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """The events in a payload's bytes."""
-    buffer = b""
+    buffer = bytearray()  # grows in place: an inner event may be as large as the payload
     for piece in pieces:
         buffer += piece
         start = 0
@@ -416,9 +416,9 @@ def _split(pieces: Iterator[bytes]) -> Iterator[bytes]:
                 raise DecodeError(f"an inner event of {size} bytes", field="payload")
             if len(buffer) - start < size:
                 break
-            yield buffer[start : start + size]
+            yield bytes(buffer[start : start + size])
             start += size
-        buffer = buffer[start:]
+        del buffer[:start]
     if buffer:
         raise Truncated(f"{len(buffer)} bytes of an inner event are left", field="payload")
 

@@ -151,7 +151,7 @@ class FactsBuilder:
         elif isinstance(event, GtidList):
             self._previous(MariadbGtidSet.of(event.gtids))
         elif isinstance(event, GtidEvent | MariadbGtidEvent):
-            self._settle()
+            self.settle()
             self._open = event
         elif isinstance(event, Rotate):
             self._rotate(event)
@@ -160,7 +160,7 @@ class FactsBuilder:
         elif isinstance(event, Query | QueryCompressed):
             alone = isinstance(self._open, MariadbGtidEvent) and self._open.flags & STANDALONE
             if alone or statement_kind(event.query) not in _GOES_ON:
-                self._settle()
+                self.settle()
 
     def pass_over(self, frame: Frame) -> None:
         """An event that was not decoded."""
@@ -176,7 +176,7 @@ class FactsBuilder:
         self.repeated = []
         closed = facts.ending in (Ending.ROTATE, Ending.STOP) and not facts.relay
         if self._open is not None and (closed or self._is_whole(self._open)):
-            self._settle()
+            self.settle()
         if self._open is not None:
             facts.open_gtid = str(self._open.gtid) if self._open.gtid else "(anonymous)"
         if self._builder is not None:
@@ -197,7 +197,7 @@ class FactsBuilder:
         if type_code not in self._HEAD:
             self.head_is_read = True
         if type_code in _ENDS_TRANSACTION:
-            self._settle()
+            self.settle()
 
     def _format(self, event: FormatDescription | StartV3) -> None:
         self._formats += 1
@@ -228,8 +228,8 @@ class FactsBuilder:
         length = event.transaction_length if isinstance(event, GtidEvent) else None
         return bool(length) and event.header.position + (length or 0) <= self._end
 
-    def _settle(self) -> None:
-        """The open transaction is whole."""
+    def settle(self) -> None:
+        """The open transaction is whole: for a caller who knows better than the types of events tell."""
         event, self._open = self._open, None
         if event is None:
             return

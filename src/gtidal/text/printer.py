@@ -8,8 +8,9 @@ that was printed, *body* (base64) and *foot* (the rows as comments) when a state
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Literal, Protocol
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Protocol
 from zlib import crc32
 
 from gtidal.errors import DecodeError
@@ -76,6 +77,10 @@ _ROW_FLAGS = (
 )
 
 
+class Refusal(DecodeError):
+    """The event is sound, but may not be printed as it was asked for."""
+
+
 class RowText(Protocol):
     """Prints table maps and rows as comments: ``text.rows.RowPrinter``."""
 
@@ -125,6 +130,7 @@ class MysqlPrinter:
         self._foot: list[str] = []
         self._waiting: list[tuple[int, bytes, Event]] = []
         self._ignored_tables: set[int] = set()
+        self._printed_tables: set[int] = set()
         self._count = 0
         self._offset = options.offset
         self._start_time = options.start_time
@@ -141,7 +147,6 @@ class MysqlPrinter:
         self._checksum = False
         self._tells_invisible_key = False
         self._inner_end: int | None = None
-        self._table_lines: dict[tuple[Any, ...], str] = {}
         self._old_loads: dict[int, CreateFile] = {}
         self._handlers = self._make_handlers()
 
@@ -516,7 +521,11 @@ class MysqlPrinter:
         try:
             for inner in decoder.inner_data(event):
                 frame = Frame(end, self._sealed(inner, decoder))
-                self._process(end, frame.data, decoder.decode(frame), decoder)
+                event_inside = decoder.decode(frame)
+                try:
+                    self._process(end, frame.data, event_inside, decoder)
+                except Refusal as refusal:  # inside a payload the tool reports it and goes on
+                    self._warn(str(refusal))
         finally:
             self._inner_end = None
         if not self._short:
@@ -545,6 +554,7 @@ class MysqlPrinter:
             if self._tells_invisible_key:
                 line += f"# has_generated_invisible_primary_key={event.flags >> 2 & 1}\n"
             self._head.append(line + self._rows.table_metadata(event))
+            self._printed_tables.add(event.table_id)
             self._base64_body(data, more=True)
         self._unflushed = True
         self._flush()
@@ -580,13 +590,15 @@ class MysqlPrinter:
                 reason = "row events are printed as base64, which --base64-output=never forbids"
             else:
                 reason = "row events come before any format description"
-            raise DecodeError(reason, position=position, event=event.name)
+            raise Refusal(reason, position=position, event=event.name)
         if not self._short:
             name = ROW_NAMES[event.header.type_code]
             flags = row_flags(event.flags)
             self._head.append(f"{self._line(position, data, event)}\t{name}: table id {event.table_id}{flags}\n")
             self._base64_body(data, more=not ends)
             if self._verbosity:
+                if event.table_id not in self._printed_tables:
+                    event = replace(event, table=None)  # its table map was left out
                 self._foot.append(self._rows.rows(event))
         self._unflushed = not ends
         if ends:
