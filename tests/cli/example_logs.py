@@ -9,7 +9,7 @@ from zlib import crc32
 import zstandard
 
 from gtidal.events import Event, Format, Header, encode_event
-from gtidal.events.control import EndMark, Ignorable
+from gtidal.events.control import EndMark, Ignorable, PreviousGtids, Rotate, Stop
 from gtidal.events.format import CRC32, MAGIC, FormatDescription
 from gtidal.events.frame import decode_event
 from gtidal.events.registry import Context
@@ -34,6 +34,7 @@ from gtidal.events.transaction import (
     UncompressedSize,
     Xid,
 )
+from gtidal.gtid import EncodedGtidSet, GtidSet
 from tests.events import test_seeds as seeds
 from tests.logs import build_log
 
@@ -171,6 +172,42 @@ def compressed_log() -> bytes:
     payload = zstandard.ZstdCompressor().compress(inside)
     values = (Compression(2, 0), UncompressedSize(3, len(inside)), PayloadSize(1, len(payload)), EndMark())
     return build_log([TransactionPayload(values, payload, header=HEADER)])
+
+
+def with_gtid(gno: int, events: list[Event]) -> list[Event]:
+    """The events behind a GTID that announces their length, its own included."""
+    length = sum(len(encode_event(event, SEALED)) for event in events)
+    gtid = Gtid(
+        flags=0,
+        uuid=bytes.fromhex("b8ae2fd2300511f08be80242ac150002"),
+        gno=gno,
+        clock_type=2,
+        last_committed=gno - 1,
+        sequence_number=gno,
+        immediate_commit_timestamp=1_700_000_000_000_000,
+        transaction_length=1 << 10,
+        immediate_server_version=90704,
+        header=HEADER,
+    )
+    size = len(encode_event(gtid, SEALED))  # the length takes three bytes, in both cases
+    return [replace(gtid, transaction_length=length + size), *events]
+
+
+def two_logs(folder: Path) -> None:
+    """A log of two files with GTIDs; the second deletes a row."""
+    table = orders()
+    rotate = Rotate(4, "binlog.000002", header=HEADER)
+    write(folder, build_log([*with_gtid(1, transaction_events()), rotate]), "binlog.000001")
+    deletion = [
+        query(b"BEGIN"),
+        table,
+        change(DeleteRows, table, Row((2, b"bert", None), None)),
+        Xid(41, header=HEADER),
+    ]
+    previous = EncodedGtidSet.from_set(GtidSet("b8ae2fd2-3005-11f0-8be8-0242ac150002:1"))
+    head = PreviousGtids(previous, header=replace(HEADER, flags=0x80))
+    stop = Stop(header=HEADER)
+    write(folder, build_log([head, *with_gtid(2, deletion), stop]), "binlog.000002")
 
 
 def write(folder: Path, data: bytes, name: str = "binlog.000024") -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gtidal.cli import hexview
-from gtidal.cli.explain import TABLE, Scene
+from gtidal.cli.field_meanings import TABLE, Scene
 from gtidal.cli.main import main
 from gtidal.cli.screen import cut, printable, wrap
 from gtidal.errors import GtidalError
@@ -18,7 +19,11 @@ from gtidal.events.control import Rotate
 from gtidal.events.format import MAGIC, Format, StartV3
 from gtidal.sources.files import LogFile, LogReader
 from tests.cli import example_logs
+from tests.log.test_decoder import encrypt_mysql
 from tests.logs import corpus_logs
+
+ENOUGH = 25
+"""Events of one type in one log of the corpus: large logs repeat themselves."""
 
 LISTING = """\
  #  position  time                 type                size  summary
@@ -209,7 +214,8 @@ def test_json_of_one_event(seed: str, capsys: pytest.CaptureFixture[str]) -> Non
 def test_inner_events_stand_below_their_payload(compressed: str, capsys: pytest.CaptureFixture[str]) -> None:
     lines = out_of(capsys, compressed).splitlines()
     assert "TRANSACTION_PAYLOAD" in lines[2]
-    assert [line[32:57].rstrip() for line in lines[3:6]] == ["  QUERY", "  TABLE_MAP", "  WRITE_ROWS"]
+    assert lines[3].startswith("3            2023-11-14 22:13:20    QUERY ")
+    assert lines[5].endswith("    WRITE_ROWS           52  insert shop.orders, 2 rows")
     records = json_of(capsys, compressed)
     assert [record["inner"] for record in records] == [None, None, 1, 2, 3, 4, 5, 6]
     assert {record["payload_position"] for record in records[2:]} == {128}
@@ -286,10 +292,7 @@ def test_truncated_log_shows_what_precedes(
     cut_off = example_logs.write(tmp_path, Path(seed).read_bytes()[:500], "cut.000001")
     assert main(["inspect", cut_off]) == 1
     said = capsys.readouterr()
-    assert (
-        said.out.splitlines() == LISTING.replace(" #", "#", 1).splitlines()[:0]
-        or len(said.out.splitlines()) == 5
-    )
+    assert [line.split()[1] for line in said.out.splitlines()[1:]] == ["4", "126", "197", "276"]
     assert (
         said.err
         == "gtidal: cut.000001, position 458: the log ends inside an event: 42 bytes of at least 79\n"
@@ -304,10 +307,9 @@ def test_event_that_does_not_decode_shows_what_it_can(
     bad = example_logs.write(tmp_path, bytes(data), "bad.000001")
     assert main(["inspect", bad, "--at", "273"]) == 1
     said = capsys.readouterr()
-    assert "id             1\n" in said.out or "id               1" in said.out
+    assert "01 00 00 00                id               1\n" in said.out
     assert "undecoded" in said.out
     assert "a string needs 200 bytes" in said.err
-    assert sum(line.startswith("   ") for line in said.out.splitlines()) > 10
 
 
 def test_version_3_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -357,6 +359,18 @@ def test_wrong_use(seed: str, shop: str, tmp_path: Path, capsys: pytest.CaptureF
     assert "cannot read the key file" in wrong_use(capsys, seed, "--key-file", str(tmp_path / "none"))
 
 
+def test_encrypted_log(seed: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    key = bytes(range(32))
+    path = example_logs.write(tmp_path, encrypt_mysql(Path(seed).read_bytes(), key), "secret.000024")
+    assert out_of(capsys, path, "--key", key.hex(), "--at", "197") == GTID.replace("binlog.", "secret.")
+    keyring = tmp_path / "keyring"
+    name = "MySQLReplicationKey_b8ae2fd2-3005-11f0-8be8-0242ac150002_1"
+    keyring.write_text(json.dumps({"elements": [{"data_id": name, "data": key.hex()}]}))
+    assert len(out_of(capsys, path, "--key-file", str(keyring)).splitlines()) == 12
+    assert "encrypted" in wrong_use(capsys, path)
+    assert "does not decrypt" in wrong_use(capsys, path, "--key", bytes(32).hex())
+
+
 def test_inner_number_out_of_range(compressed: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "holds 6 events" in wrong_use(capsys, compressed, "--at", "128", "--inner", "7")
 
@@ -375,7 +389,7 @@ def test_terminal_escapes_in_a_log_do_no_harm() -> None:
 
 
 def test_cut_and_wrap_count_cells() -> None:
-    assert cut("日本語", 4) == "日…"
+    assert cut("日本語", 5) == "日本…"
     assert cut("abc", 3) == "abc"
     assert list(wrap("one two three", 7)) == ["one two", "three"]
     assert list(wrap("abcdefgh", 3)) == ["abc", "def", "gh"]
@@ -390,7 +404,7 @@ def test_meanings_name_fields_that_exist() -> None:
         plain = {"interval": "intervals"}.get(plain, plain)
         fields = getattr(kind, "__dataclass_fields__", {})
         subclasses = [cls for cls in EVENTS.values() if issubclass(cls, kind)]
-        known = plain in fields or any(plain in cls.__dataclass_fields__ for cls in subclasses)
+        known = {plain, name} & set(fields) or any(plain in cls.__dataclass_fields__ for cls in subclasses)
         assert known or name in wire_only, (kind, name)
 
 
@@ -398,10 +412,14 @@ def test_meanings_name_fields_that_exist() -> None:
 def test_corpus_event_is_shown_whole(log: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """Every byte of every event stands beside a field, and no line is wider than the screen."""
     shown: set[int] = set()
+    seen: Counter[int] = Counter()
     with LogReader(LogFile(log.path), verify_checksum=False, inner=False) as reader:
         decoder = reader.decoder
         try:
             for frame in reader.frames():
+                seen[frame.type_code] += 1
+                if seen[frame.type_code] > ENOUGH:
+                    continue
                 context = Context(decoder.format, dict(decoder.context.tables))
                 traced = hexview.trace(frame, context)
                 end = 0

@@ -116,6 +116,13 @@ def test_rows_without_table_map_are_not_dropped(tmp_path: Path, capsys: pytest.C
     assert "not counted: 2 rows events of 114 bytes" in out
 
 
+def test_log_without_rows_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tables", example_logs.write(tmp_path, example_logs.seed_log())]) == 0
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "tell of no tables" in said.err
+
+
 def test_damage_shows_what_precedes(shop: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = example_logs.write(tmp_path, Path(shop).read_bytes()[:500], "cut.000001")
     assert main(["tables", path]) == 1

@@ -262,7 +262,9 @@ def find_logs(name: str) -> Logs:
 # --- running them -----------------------------------------------------------------------------------------
 
 
-def make_logs(wanted: list[Scenario] | None = None, report: Callable[[str], None] = lambda line: None) -> None:
+def make_logs(
+    wanted: list[Scenario] | None = None, report: Callable[[str], None] = lambda line: None
+) -> None:
     """Make the logs that are missing. Several processes may do it at the same time and share the work."""
     if wanted is None:
         wanted = [each for each in scenarios().values() if not each.soak]

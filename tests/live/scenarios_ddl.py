@@ -46,7 +46,9 @@ def ddl_tables(lab: Lab) -> None:
         "CREATE TABLESPACE ts ADD DATAFILE 'ts.ibd'; DROP TABLESPACE ts",
     )
     lab.fails("CREATE TABLE t (a INT)", 1050)
-    lab.sql("ALTER DATABASE d CHARACTER SET latin1; CREATE DATABASE e; DROP DATABASE e; DROP DATABASE IF EXISTS e")
+    lab.sql(
+        "ALTER DATABASE d CHARACTER SET latin1; CREATE DATABASE e; DROP DATABASE e; DROP DATABASE IF EXISTS e"
+    )
     lab.keep("d.sel2")
 
 

@@ -48,7 +48,7 @@ TEXTS = [
     '[1, "two", 3.5, null, true, false, [], {}, -4]',
     '{"b": 1, "a": 2, "aa": 3, "": 4, "é": 5, "a b": 6, "\\"q\\"": 7}',
     '{"dup": 1, "dup": 2}',
-    '[2147483647, 4294967295, 32768, 65535, -32769]',
+    "[2147483647, 4294967295, 32768, 65535, -32769]",
 ]
 
 VALUES = [
@@ -88,7 +88,10 @@ def nested_objects(depth: int) -> str:
 @scenario("mysql", *GTID, binlog_row_metadata="FULL")
 def json_values(lab: Lab) -> None:
     """Every JSON type, every opaque type, large and deep documents, long keys."""
-    lab.sql("CREATE DATABASE d; SET sql_mode = ''", "CREATE TABLE d.docs (id INT PRIMARY KEY AUTO_INCREMENT, j JSON)")
+    lab.sql(
+        "CREATE DATABASE d; SET sql_mode = ''",
+        "CREATE TABLE d.docs (id INT PRIMARY KEY AUTO_INCREMENT, j JSON)",
+    )
     lab.sql(
         "CREATE TABLE d.odd (ts TIMESTAMP(6), y YEAR, b BIT(12), e ENUM('x','y'), s SET('p','q'), f FLOAT, c CHAR(3),"
         " v VARCHAR(9), bl BLOB, tb TINYBLOB, vb VARBINARY(9), bi BINARY(4), lb LONGBLOB, mb MEDIUMBLOB)",
@@ -116,7 +119,10 @@ def json_values(lab: Lab) -> None:
         lab.sql(f"INSERT INTO d.docs (j) VALUES ('{text}')")
     lab.fails(f"INSERT INTO d.docs (j) VALUES ('{nested(101)}')", 3157)
     # A JSON column that is NOT NULL and gets nothing holds an empty value.
-    lab.sql("CREATE TABLE d.empty (id INT PRIMARY KEY, j JSON NOT NULL)", "INSERT IGNORE INTO d.empty (id) VALUES (1)")
+    lab.sql(
+        "CREATE TABLE d.empty (id INT PRIMARY KEY, j JSON NOT NULL)",
+        "INSERT IGNORE INTO d.empty (id) VALUES (1)",
+    )
     lab.optional("INSERT IGNORE INTO d.empty VALUES (2, NULL), (3, '1')")
     lab.optional("INSERT INTO d.empty (id) VALUES (4)")
     lab.keep("d.docs", "d.empty")
@@ -148,7 +154,7 @@ def json_partial(lab: Lab) -> None:
         "b = JSON_SET(b, '$[99]', 'at the end')",
         "b = JSON_SET(b, '$[0]', 1.5, '$[1]', DATE'2024-02-29', '$[2]', x'FF')",
         "a = JSON_SET(a, '$.name', 1), n = n + 1, t = CONCAT(t, '!')",
-        "a = JSON_SET(a, '$.\"a b\"', 2, '$.\"q\\\\\"q\"', 3)",
+        'a = JSON_SET(a, \'$."a b"\', 2, \'$."q\\\\"q"\', 3)',
         "c = JSON_SET(c, '$.only', 'there')",
         "n = n * 10",
         "a = a",
@@ -164,7 +170,9 @@ def json_partial(lab: Lab) -> None:
         lab.sql(f"SET binlog_row_image = {image}")
         for update in updates:
             lab.sql(f"UPDATE d.p SET {update}")
-        lab.sql(f"UPDATE d.p SET n = id, a = '{{\"name\": \"{image}\", \"list\": [1, 2], \"deep\": {{\"x\": {{}}}}}}'")
+        lab.sql(
+            f'UPDATE d.p SET n = id, a = \'{{"name": "{image}", "list": [1, 2], "deep": {{"x": {{}}}}}}\''
+        )
     lab.sql("SET binlog_row_image = FULL")
     # Holes: shrink in place many times, then log the whole document.
     lab.sql("UPDATE d.p SET a = JSON_OBJECT('k', REPEAT('a', 100), 'l', REPEAT('b', 100)) WHERE id = 1")
@@ -172,9 +180,15 @@ def json_partial(lab: Lab) -> None:
         lab.sql(f"UPDATE d.p SET a = JSON_SET(a, '$.k', REPEAT('c', {size})) WHERE id = 1")
     lab.sql("SET binlog_row_value_options = ''", "UPDATE d.p SET n = 77 WHERE id = 1")
     lab.sql("UPDATE d.p SET a = JSON_REMOVE(a, '$.l')", "DELETE FROM d.p WHERE id = 2")
-    lab.sql("CREATE TABLE d.one (j JSON, id INT PRIMARY KEY)", "INSERT INTO d.one VALUES ('[1, 2]', 1), ('[3]', 2)")
+    lab.sql(
+        "CREATE TABLE d.one (j JSON, id INT PRIMARY KEY)",
+        "INSERT INTO d.one VALUES ('[1, 2]', 1), ('[3]', 2)",
+    )
     lab.sql("SET binlog_row_value_options = 'PARTIAL_JSON', binlog_row_image = MINIMAL")
-    lab.sql("UPDATE d.one SET j = JSON_SET(j, '$[0]', 'x')", "UPDATE d.one SET j = JSON_REMOVE(j, '$[0]') WHERE id = 2")
+    lab.sql(
+        "UPDATE d.one SET j = JSON_SET(j, '$[0]', 'x')",
+        "UPDATE d.one SET j = JSON_REMOVE(j, '$[0]') WHERE id = 2",
+    )
     # Nine JSON columns: the partial bits need two bytes.
     lab.sql(f"CREATE TABLE d.nine (id INT PRIMARY KEY, {', '.join(f'j{n} JSON' for n in range(9))})")
     lab.sql(f"INSERT INTO d.nine VALUES (1, {', '.join([repr('[0, 0, 0, 0, 0, 0, 0, 0]')] * 9)})")
@@ -187,11 +201,18 @@ def json_partial(lab: Lab) -> None:
 @scenario("mysql", *GTID, binlog_row_metadata="MINIMAL")
 def json_partial_compressed(lab: Lab) -> None:
     """JSON differences inside compressed transactions, with the statements beside them."""
-    lab.sql("CREATE DATABASE d; SET binlog_row_value_options = 'PARTIAL_JSON', binlog_rows_query_log_events = ON")
+    lab.sql(
+        "CREATE DATABASE d; SET binlog_row_value_options = 'PARTIAL_JSON', binlog_rows_query_log_events = ON"
+    )
     lab.sql("SET binlog_transaction_compression = ON")
     lab.sql("CREATE TABLE d.q (id INT PRIMARY KEY, j JSON)")
-    lab.sql("INSERT INTO d.q SELECT n, JSON_OBJECT('n', n, 'pad', REPEAT('p', 60)) FROM (SELECT 1 AS n UNION SELECT 2) x")
-    lab.sql("UPDATE d.q SET j = JSON_SET(j, '$.n', id * 2)", "UPDATE d.q SET j = JSON_REMOVE(j, '$.pad') WHERE id = 2")
+    lab.sql(
+        "INSERT INTO d.q SELECT n, JSON_OBJECT('n', n, 'pad', REPEAT('p', 60)) FROM (SELECT 1 AS n UNION SELECT 2) x"
+    )
+    lab.sql(
+        "UPDATE d.q SET j = JSON_SET(j, '$.n', id * 2)",
+        "UPDATE d.q SET j = JSON_REMOVE(j, '$.pad') WHERE id = 2",
+    )
     lab.keep("d.q")
 
 

@@ -52,12 +52,26 @@ def checksum_switch(lab: Lab) -> None:
 def encrypted_logs(lab: Lab) -> None:
     assert isinstance(lab.server, MariaDBServer)
     fill(lab)
-    lab.sql("FLUSH BINARY LOGS", "INSERT INTO d.t (s) VALUES (REPEAT('second file ', 2000))", "SET binlog_format = ROW")
-    lab.sql("SET GLOBAL log_bin_compress = ON", "INSERT INTO d.t (s) VALUES (REPEAT('compressed ', 200))", "FLUSH BINARY LOGS")
+    lab.sql(
+        "FLUSH BINARY LOGS",
+        "INSERT INTO d.t (s) VALUES (REPEAT('second file ', 2000))",
+        "SET binlog_format = ROW",
+    )
+    lab.sql(
+        "SET GLOBAL log_bin_compress = ON",
+        "INSERT INTO d.t (s) VALUES (REPEAT('compressed ', 200))",
+        "FLUSH BINARY LOGS",
+    )
     lab.sql("SET GLOBAL binlog_checksum = NONE", "INSERT INTO d.t (s) VALUES ('no checksum')")
     lab.collect()
     for log in lab.server.binlogs()[:-1]:
-        remote = ["--read-from-remote-server", "--host=127.0.0.1", f"--port={lab.server.port}", "--user=root", "--raw"]
+        remote = [
+            "--read-from-remote-server",
+            "--host=127.0.0.1",
+            f"--port={lab.server.port}",
+            "--user=root",
+            "--raw",
+        ]
         done = mariadb_binlog(*remote, "--skip-ssl", f"--result-file={lab.folder / 'plain.'}", log.name)
         if done.returncode:
             raise ServerError(done.stderr.decode(errors="replace"))
@@ -88,7 +102,11 @@ def replica(lab: Lab) -> None:
     lab.sql("SET binlog_format = STATEMENT", "INSERT INTO d.t (s) VALUES (NOW(6))", "SET binlog_format = ROW")
     other.wait_for(source)
     other.execute("FLUSH RELAY LOGS")
-    lab.sql("SET GLOBAL binlog_checksum = CRC32", "UPDATE d.t SET s = CONCAT(s, '!')", "DELETE FROM d.t WHERE id = 1")
+    lab.sql(
+        "SET GLOBAL binlog_checksum = CRC32",
+        "UPDATE d.t SET s = CONCAT(s, '!')",
+        "DELETE FROM d.t WHERE id = 1",
+    )
     other.wait_for(source)
     other.execute(["STOP SLAVE", "INSERT INTO d.t (s) VALUES ('of the replica')", "FLUSH BINARY LOGS"])
     lab.collect(*other.relay_logs(), *other.binlogs()[:-1])

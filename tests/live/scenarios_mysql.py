@@ -15,8 +15,15 @@ ANONYMOUS = ("--gtid-mode=OFF", "--enforce-gtid-consistency=OFF")  # since 9.7 b
 def gtid_tags(lab: Lab) -> None:
     """Tagged and untagged GTIDs of several servers, with gaps, empty transactions, over three files."""
     lab.sql("CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY AUTO_INCREMENT, s VARCHAR(50))")
-    lab.sql("SET gtid_next = 'AUTOMATIC:blue'", "INSERT INTO d.t (s) VALUES ('tagged')", "INSERT INTO d.t (s) VALUES ('again')")
-    lab.sql("SET gtid_next = 'AUTOMATIC:_a123456789012345678901234567890'", "INSERT INTO d.t (s) VALUES ('longest tag')")
+    lab.sql(
+        "SET gtid_next = 'AUTOMATIC:blue'",
+        "INSERT INTO d.t (s) VALUES ('tagged')",
+        "INSERT INTO d.t (s) VALUES ('again')",
+    )
+    lab.sql(
+        "SET gtid_next = 'AUTOMATIC:_a123456789012345678901234567890'",
+        "INSERT INTO d.t (s) VALUES ('longest tag')",
+    )
     first, second = str(uuid.UUID(int=1)), "ffffffff-ffff-ffff-ffff-ffffffffffff"
     explicit = [f"{first}:{n}" for n in (1, 2, 3, 10, 12, 1000000, 9223372036854775806)]
     explicit += [f"{second}:Tag:{n}" for n in (1, 3, 4)] + [f"{second}:7", f"{first}:tag:5"]
@@ -53,7 +60,9 @@ def gtid_purged_and_reset(lab: Lab) -> None:
     """Numbering that began anew, then a set of GTIDs from elsewhere."""
     lab.sql("CREATE DATABASE d; FLUSH BINARY LOGS; RESET BINARY LOGS AND GTIDS TO 1234567")
     lab.sql(f"SET GLOBAL gtid_purged = '{uuid.UUID(int=5)}:1-100:200-300,{uuid.UUID(int=5)}:x:1-7'")
-    lab.sql("CREATE TABLE d.t (a INT PRIMARY KEY); INSERT INTO d.t VALUES (1); FLUSH BINARY LOGS; INSERT INTO d.t VALUES (2)")
+    lab.sql(
+        "CREATE TABLE d.t (a INT PRIMARY KEY); INSERT INTO d.t VALUES (1); FLUSH BINARY LOGS; INSERT INTO d.t VALUES (2)"
+    )
 
 
 @scenario("mysql", *GTID)
@@ -62,10 +71,17 @@ def gtid_mode_steps(lab: Lab) -> None:
     lab.sql("CREATE DATABASE d; CREATE TABLE d.t (a VARCHAR(20) PRIMARY KEY)")
     try:
         for mode in ("ON_PERMISSIVE", "OFF_PERMISSIVE", "OFF", "OFF_PERMISSIVE", "ON_PERMISSIVE", "ON"):
-            lab.sql(f"SET GLOBAL gtid_mode = {mode}", f"INSERT INTO d.t VALUES ('{mode}') ON DUPLICATE KEY UPDATE a = '{mode}2'")
+            lab.sql(
+                f"SET GLOBAL gtid_mode = {mode}",
+                f"INSERT INTO d.t VALUES ('{mode}') ON DUPLICATE KEY UPDATE a = '{mode}2'",
+            )
             if mode.endswith("PERMISSIVE"):
                 lab.sql(f"SET gtid_next = '{uuid.UUID(int=9)}:{len(lab.server.binlogs())}'; BEGIN; COMMIT")
-                lab.sql("SET gtid_next = 'ANONYMOUS'", f"DELETE FROM d.t WHERE a LIKE '{mode}%'", "SET gtid_next = 'AUTOMATIC'")
+                lab.sql(
+                    "SET gtid_next = 'ANONYMOUS'",
+                    f"DELETE FROM d.t WHERE a LIKE '{mode}%'",
+                    "SET gtid_next = 'AUTOMATIC'",
+                )
     finally:
         modes = ["OFF", "OFF_PERMISSIVE", "ON_PERMISSIVE", "ON"]
         now = lab.query("SELECT @@GLOBAL.gtid_mode")[0][0]
@@ -78,13 +94,21 @@ def gtid_mode_steps(lab: Lab) -> None:
 def transactions_xa(lab: Lab) -> None:
     """XA: prepared and committed, rolled back, in one phase, left prepared; ids of all lengths."""
     lab.sql("CREATE DATABASE d; CREATE TABLE d.t (a INT PRIMARY KEY, s VARCHAR(20))")
-    names = ["'one'", "'two', 'branch'", "x'00ff27', x'c3bc', 4294967295", f"'{'g' * 64}', '{'b' * 64}', 7", "'', '', 0"]
+    names = [
+        "'one'",
+        "'two', 'branch'",
+        "x'00ff27', x'c3bc', 4294967295",
+        f"'{'g' * 64}', '{'b' * 64}', 7",
+        "'', '', 0",
+    ]
     for n, name in enumerate(names):
         lab.sql(f"XA START {name}; INSERT INTO d.t VALUES ({n}, 'xa'); XA END {name}; XA PREPARE {name}")
         lab.server.disconnect()  # a prepared transaction survives its session
         lab.sql(f"INSERT INTO d.t VALUES ({100 + n}, 'between')")
         lab.sql(f"XA {'ROLLBACK' if n % 2 else 'COMMIT'} {name}")
-    lab.sql("XA START 'fast'; INSERT INTO d.t VALUES (50, 'x'); UPDATE d.t SET s = 'y' WHERE a = 50; XA END 'fast'")
+    lab.sql(
+        "XA START 'fast'; INSERT INTO d.t VALUES (50, 'x'); UPDATE d.t SET s = 'y' WHERE a = 50; XA END 'fast'"
+    )
     lab.sql("XA COMMIT 'fast' ONE PHASE")
     lab.sql("XA START 'dead'; INSERT INTO d.t VALUES (51, 'x'); XA END 'dead'; XA ROLLBACK 'dead'")
     lab.sql("XA START 'empty'; XA END 'empty'; XA PREPARE 'empty'; XA COMMIT 'empty'")
@@ -92,10 +116,14 @@ def transactions_xa(lab: Lab) -> None:
     lab.sql("XA START 'small'; INSERT INTO d.t VALUES (60, 'compressed'); XA END 'small'; XA PREPARE 'small'")
     lab.server.disconnect()
     lab.sql("XA COMMIT 'small'")
-    lab.sql("XA START 'later'; INSERT INTO d.t VALUES (70, 'later'); XA END 'later'; XA PREPARE 'later'; FLUSH BINARY LOGS")
+    lab.sql(
+        "XA START 'later'; INSERT INTO d.t VALUES (70, 'later'); XA END 'later'; XA PREPARE 'later'; FLUSH BINARY LOGS"
+    )
     lab.server.disconnect()
     lab.sql("XA COMMIT 'later'", "SET gtid_next = 'AUTOMATIC:xa'")
-    lab.sql("XA START 'tag'; INSERT INTO d.t VALUES (80, 'tag'); XA END 'tag'; XA PREPARE 'tag'; XA COMMIT 'tag'")
+    lab.sql(
+        "XA START 'tag'; INSERT INTO d.t VALUES (80, 'tag'); XA END 'tag'; XA PREPARE 'tag'; XA COMMIT 'tag'"
+    )
     lab.keep("d.t")
 
 

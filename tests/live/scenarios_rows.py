@@ -24,11 +24,16 @@ def change_rows(lab: Lab) -> None:
         rows = [(n, f"{n}, 'y{n}'" if table == "pair" else str(n)) for n in range(1, 5)]
         for n, key in rows[:2]:
             lab.sql(f"INSERT INTO d.{table} ({first}, a, b) VALUES ({key}, {n * 10}, REPEAT('b', {n}))")
-        lab.sql(f"INSERT INTO d.{table} ({first}, t, j) VALUES ({rows[2][1]}, NULL, '[1]'), ({rows[3][1]}, 'four', NULL)")
+        lab.sql(
+            f"INSERT INTO d.{table} ({first}, t, j) VALUES ({rows[2][1]}, NULL, '[1]'), ({rows[3][1]}, 'four', NULL)"
+        )
         lab.sql(f"UPDATE d.{table} SET a = 11 WHERE a = 10", f"UPDATE d.{table} SET b = 'blob', t = 'text'")
         lab.sql(f"UPDATE d.{table} SET a = NULL, c = NULL WHERE a = 11", f"UPDATE d.{table} SET a = 1, b = b")
         column = "x" if table == "pair" else "id"
-        lab.sql(f"UPDATE d.{table} SET {column} = 40, n = 8 WHERE {column} = 4", f"DELETE FROM d.{table} WHERE a IS NULL")
+        lab.sql(
+            f"UPDATE d.{table} SET {column} = 40, n = 8 WHERE {column} = 4",
+            f"DELETE FROM d.{table} WHERE a IS NULL",
+        )
         lab.sql(f"REPLACE INTO d.{table} ({first}, a) VALUES ({rows[1][1]}, 99)")
         lab.sql(f"INSERT INTO d.{table} ({first}) VALUES ({rows[1][1]}) ON DUPLICATE KEY UPDATE a = a + 1")
         lab.sql(f"DELETE FROM d.{table} WHERE {column} = 3")
@@ -46,7 +51,10 @@ def rows_minimal(lab: Lab) -> None:
     lab.sql("SET binlog_row_image = MINIMAL")
     change_rows(lab)
     lab.sql("INSERT INTO d.keyed () VALUES (100, DEFAULT, DEFAULT, DEFAULT, DEFAULT, DEFAULT, DEFAULT)")
-    lab.sql("CREATE TABLE d.auto (id INT PRIMARY KEY AUTO_INCREMENT, a INT)", "INSERT INTO d.auto () VALUES (), ()")
+    lab.sql(
+        "CREATE TABLE d.auto (id INT PRIMARY KEY AUTO_INCREMENT, a INT)",
+        "INSERT INTO d.auto () VALUES (), ()",
+    )
     lab.keep("d.auto")
 
 
@@ -64,12 +72,19 @@ def rows_compressed(lab: Lab) -> None:
     change_rows(lab)
     lab.sql("CREATE TABLE d.many (id INT PRIMARY KEY, t VARCHAR(200))")
     many = ", ".join(f"({n}, '{'row ' * 20}{n}')" for n in range(2000))
-    lab.sql(f"INSERT INTO d.many VALUES {many}", "BEGIN; UPDATE d.many SET t = 'x'; DELETE FROM d.many; COMMIT")
+    lab.sql(
+        f"INSERT INTO d.many VALUES {many}", "BEGIN; UPDATE d.many SET t = 'x'; DELETE FROM d.many; COMMIT"
+    )
     for level in (1, 22):
-        lab.sql(f"SET binlog_transaction_compression_level_zstd = {level}", f"INSERT INTO d.many VALUES ({level}, 'z')")
+        lab.sql(
+            f"SET binlog_transaction_compression_level_zstd = {level}",
+            f"INSERT INTO d.many VALUES ({level}, 'z')",
+        )
     lab.sql("SET binlog_transaction_compression = OFF", "INSERT INTO d.many VALUES (0, 'plain')")
     lab.sql("SET binlog_transaction_compression = ON; BEGIN; INSERT INTO d.many VALUES (7, 'a')")
-    lab.sql("SAVEPOINT one; INSERT INTO d.many VALUES (8, 'b'); ROLLBACK TO one; INSERT INTO d.many VALUES (9, 'c'); COMMIT")
+    lab.sql(
+        "SAVEPOINT one; INSERT INTO d.many VALUES (8, 'b'); ROLLBACK TO one; INSERT INTO d.many VALUES (9, 'c'); COMMIT"
+    )
     lab.keep("d.many")
 
 
@@ -83,10 +98,19 @@ def rows_no_checksum(lab: Lab) -> None:
 @scenario("mysql", *GTID, binlog_row_metadata="FULL", binlog_rows_query_log_events="ON")
 def rows_query(lab: Lab) -> None:
     """The statement beside its rows: several lines, odd bytes, longer than 255 bytes, in a transaction."""
-    lab.sql("SET binlog_rows_query_log_events = ON", "CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, s TEXT)")
+    lab.sql(
+        "SET binlog_rows_query_log_events = ON",
+        "CREATE DATABASE d",
+        "CREATE TABLE d.t (id INT PRIMARY KEY, s TEXT)",
+    )
     lab.sql("INSERT INTO d.t\n  VALUES (1, 'line'),\n\n  (2, 'two') -- with a comment\n")
-    lab.sql(f"INSERT INTO d.t VALUES (3, '{'long ' * 200}')", "UPDATE d.t SET s = 'Grüße 🌊' /* a comment */ WHERE id = 1")
-    lab.sql(b"INSERT INTO d.t VALUES (4, _latin1 '\xfc\xff'), (5, x'0a0d')", "BEGIN; DELETE FROM d.t WHERE id = 2")
+    lab.sql(
+        f"INSERT INTO d.t VALUES (3, '{'long ' * 200}')",
+        "UPDATE d.t SET s = 'Grüße 🌊' /* a comment */ WHERE id = 1",
+    )
+    lab.sql(
+        b"INSERT INTO d.t VALUES (4, _latin1 '\xfc\xff'), (5, x'0a0d')", "BEGIN; DELETE FROM d.t WHERE id = 2"
+    )
     lab.sql("INSERT INTO d.t VALUES (6, '*/ -- tricky')", "COMMIT")
     lab.keep("d.t")
 
@@ -104,10 +128,18 @@ def rows_partitions(lab: Lab) -> None:
         "CREATE TABLE d.plain (id INT PRIMARY KEY, a INT)",
     )
     for table in ("ranges", "hashes"):
-        lab.sql(f"INSERT INTO d.{table} VALUES (1, 1), (20, 2), (2000, 3), (3, 4)", f"UPDATE d.{table} SET a = a + 1")
+        lab.sql(
+            f"INSERT INTO d.{table} VALUES (1, 1), (20, 2), (2000, 3), (3, 4)",
+            f"UPDATE d.{table} SET a = a + 1",
+        )
         lab.sql(f"UPDATE d.{table} SET id = id + 90 WHERE id < 100", f"DELETE FROM d.{table} WHERE a > 3")
-    lab.sql("INSERT INTO d.subs VALUES (1, '1999-01-01'), (2, '2020-01-01')", "UPDATE d.subs SET day = '2001-01-01'")
-    lab.sql("INSERT INTO d.plain VALUES (1, 1)", "SET binlog_row_image = MINIMAL", "UPDATE d.ranges SET a = 100")
+    lab.sql(
+        "INSERT INTO d.subs VALUES (1, '1999-01-01'), (2, '2020-01-01')",
+        "UPDATE d.subs SET day = '2001-01-01'",
+    )
+    lab.sql(
+        "INSERT INTO d.plain VALUES (1, 1)", "SET binlog_row_image = MINIMAL", "UPDATE d.ranges SET a = 100"
+    )
     lab.keep("d.ranges", "d.hashes", "d.subs", "d.plain")
 
 

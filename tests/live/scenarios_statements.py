@@ -39,10 +39,19 @@ def statement_variables(lab: Lab) -> None:
     lab.sql("SET @`odd ``name' ü` = 'odd'", "INSERT INTO t (v) VALUES (@`odd ``name' ü`)")
     lab.sql("SET @a = 1, @b = 'two', @c = 3.0", "INSERT INTO t (v) VALUES (@a), (@b), (@c), (@never_set)")
     lab.sql("INSERT INTO t (n) VALUES (RAND()), (RAND())", "INSERT INTO t (n) VALUES (RAND(7))")
-    lab.sql("INSERT INTO t (v) VALUES ('x')", "INSERT INTO t (v) SELECT LAST_INSERT_ID()", "UPDATE t SET n = RAND() WHERE id = 1")
-    lab.sql("SET insert_id = 500; INSERT INTO t (v) VALUES ('jump')", "SET @x := 5; UPDATE t SET n = @x := @x + 1 WHERE id < 4")
+    lab.sql(
+        "INSERT INTO t (v) VALUES ('x')",
+        "INSERT INTO t (v) SELECT LAST_INSERT_ID()",
+        "UPDATE t SET n = RAND() WHERE id = 1",
+    )
+    lab.sql(
+        "SET insert_id = 500; INSERT INTO t (v) VALUES ('jump')",
+        "SET @x := 5; UPDATE t SET n = @x := @x + 1 WHERE id < 4",
+    )
     lab.sql("SET timestamp = 1000000000.654321; INSERT INTO t (v) VALUES (NOW(6)); SET timestamp = DEFAULT")
-    lab.sql("PREPARE p FROM 'INSERT INTO t (v, n) VALUES (?, ?)'; SET @p1 = 'a', @p2 = 1e10; EXECUTE p USING @p1, @p2")
+    lab.sql(
+        "PREPARE p FROM 'INSERT INTO t (v, n) VALUES (?, ?)'; SET @p1 = 'a', @p2 = 1e10; EXECUTE p USING @p1, @p2"
+    )
     lab.sql("DELETE FROM t WHERE id = 2 LIMIT 1", "TRUNCATE TABLE t")
     lab.fails("INSERT INTO t VALUES (1, 'a', 0), (1, 'b', 0)")
 
@@ -51,7 +60,9 @@ def statement_variables(lab: Lab) -> None:
 def statement_settings(lab: Lab) -> None:
     """Each status variable of a QUERY event: sql_mode, charset, zone, language, increments, checks, schemas."""
     lab.sql("CREATE DATABASE d; CREATE DATABASE e; CREATE DATABASE latin CHARACTER SET latin1; USE d")
-    lab.sql("SET binlog_format = STATEMENT; CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, s VARCHAR(100), ts TIMESTAMP NULL)")
+    lab.sql(
+        "SET binlog_format = STATEMENT; CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, s VARCHAR(100), ts TIMESTAMP NULL)"
+    )
     settings = [
         "SET sql_mode = ''",
         "SET sql_mode = 'ANSI,TRADITIONAL,NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH,HIGH_NOT_PRECEDENCE'",
@@ -96,11 +107,17 @@ def statement_settings(lab: Lab) -> None:
         lab.sql(f"CREATE DATABASE {name}; CREATE TABLE {name}.t (a INT)")
     lab.sql(f"DROP TABLE {', '.join(f'{name}.t' for name in names)}")
     lab.sql(f"DROP TABLE IF EXISTS {', '.join(f'{name}.t' for name in names[:3])}, d.nothing")
-    lab.sql("CREATE USER 'u'@'%' IDENTIFIED BY 'secret'; GRANT SELECT ON d.* TO 'u'@'%'; SET PASSWORD FOR u = 'other'")
-    lab.sql("ALTER USER u COMMENT 'x'; RENAME USER u TO w; REVOKE SELECT ON d.* FROM w; DROP USER w; FLUSH PRIVILEGES")
+    lab.sql(
+        "CREATE USER 'u'@'%' IDENTIFIED BY 'secret'; GRANT SELECT ON d.* TO 'u'@'%'; SET PASSWORD FOR u = 'other'"
+    )
+    lab.sql(
+        "ALTER USER u COMMENT 'x'; RENAME USER u TO w; REVOKE SELECT ON d.* FROM w; DROP USER w; FLUSH PRIVILEGES"
+    )
     lab.sql("ANALYZE TABLE d.t; OPTIMIZE TABLE d.t; FLUSH TABLES; FLUSH NO_WRITE_TO_BINLOG STATUS")
     lab.server.disconnect()
-    lab.sql("SET binlog_format = STATEMENT; CREATE DATABASE gone; USE gone; DROP DATABASE gone; CREATE TABLE d.nodb (a INT)")
+    lab.sql(
+        "SET binlog_format = STATEMENT; CREATE DATABASE gone; USE gone; DROP DATABASE gone; CREATE TABLE d.nodb (a INT)"
+    )
 
 
 @scenario("mysql", *ANONYMOUS)
@@ -118,22 +135,34 @@ def statement_load_data(lab: Lab) -> None:
         " SET c = @c + 1"
     )
     lab.sql(f"LOAD DATA INFILE '{large}' REPLACE INTO TABLE t")
-    lab.sql(f"LOAD DATA LOCAL INFILE '{small}' INTO TABLE d.t FIELDS TERMINATED BY ',' LINES TERMINATED BY '\\n'")
+    lab.sql(
+        f"LOAD DATA LOCAL INFILE '{small}' INTO TABLE d.t FIELDS TERMINATED BY ',' LINES TERMINATED BY '\\n'"
+    )
     lab.sql("SET sql_mode = 'STRICT_ALL_TABLES'")
     lab.fails(f"LOAD DATA INFILE '{small}' INTO TABLE t FIELDS TERMINATED BY ','")
     lab.sql("CREATE TABLE i (a INT PRIMARY KEY, b VARCHAR(200), c INT) ENGINE=InnoDB; SET sql_mode = ''")
     lab.fails(f"LOAD DATA INFILE '{large}' INTO TABLE i (a, b, nothing)")
-    lab.sql(f"BEGIN; LOAD DATA INFILE '{large}' INTO TABLE i; SAVEPOINT s; UPDATE i SET c = 0; ROLLBACK TO s; COMMIT")
+    lab.sql(
+        f"BEGIN; LOAD DATA INFILE '{large}' INTO TABLE i; SAVEPOINT s; UPDATE i SET c = 0; ROLLBACK TO s; COMMIT"
+    )
     lab.fails(f"LOAD DATA INFILE '{large}' INTO TABLE i", 1062)
-    lab.sql("SET binlog_format = ROW; DELETE FROM i", f"LOAD DATA INFILE '{small}' REPLACE INTO TABLE i FIELDS TERMINATED BY ','")
-    lab.sql("SET binlog_format = MIXED; TRUNCATE t", f"LOAD DATA INFILE '{small}' INTO TABLE t FIELDS TERMINATED BY ','")
+    lab.sql(
+        "SET binlog_format = ROW; DELETE FROM i",
+        f"LOAD DATA INFILE '{small}' REPLACE INTO TABLE i FIELDS TERMINATED BY ','",
+    )
+    lab.sql(
+        "SET binlog_format = MIXED; TRUNCATE t",
+        f"LOAD DATA INFILE '{small}' INTO TABLE t FIELDS TERMINATED BY ','",
+    )
 
 
 @scenario("mysql", *ANONYMOUS)
 def statement_temporary_tables(lab: Lab) -> None:
     """Temporary tables: thread ids in the log, dropped by hand and by a session that ends."""
     lab.sql("CREATE DATABASE d; USE d; SET binlog_format = STATEMENT; CREATE TABLE t (a INT PRIMARY KEY)")
-    lab.sql("CREATE TEMPORARY TABLE tmp (a INT); INSERT INTO tmp VALUES (1), (2); INSERT INTO t SELECT * FROM tmp")
+    lab.sql(
+        "CREATE TEMPORARY TABLE tmp (a INT); INSERT INTO tmp VALUES (1), (2); INSERT INTO t SELECT * FROM tmp"
+    )
     other = lab.session()
     with other.cursor() as cursor:
         cursor.execute("SET binlog_format = STATEMENT")
@@ -143,10 +172,16 @@ def statement_temporary_tables(lab: Lab) -> None:
         cursor.execute("INSERT INTO d.t SELECT * FROM d.tmp")
         cursor.execute("COMMIT")
     other.close()
-    lab.sql("DROP TEMPORARY TABLE tmp; CREATE TEMPORARY TABLE `odd ``x` (a INT) ENGINE=MEMORY; INSERT INTO `odd ``x` VALUES (1)")
+    lab.sql(
+        "DROP TEMPORARY TABLE tmp; CREATE TEMPORARY TABLE `odd ``x` (a INT) ENGINE=MEMORY; INSERT INTO `odd ``x` VALUES (1)"
+    )
     lab.server.disconnect()
-    lab.sql("USE d; SET binlog_format = MIXED; CREATE TEMPORARY TABLE m (a INT); INSERT INTO t VALUES (100); DROP TABLE m")
-    lab.sql("SET pseudo_thread_id = 4000000000; SET binlog_format = ROW; CREATE TEMPORARY TABLE r (a INT); DROP TABLE r")
+    lab.sql(
+        "USE d; SET binlog_format = MIXED; CREATE TEMPORARY TABLE m (a INT); INSERT INTO t VALUES (100); DROP TABLE m"
+    )
+    lab.sql(
+        "SET pseudo_thread_id = 4000000000; SET binlog_format = ROW; CREATE TEMPORARY TABLE r (a INT); DROP TABLE r"
+    )
 
 
 @scenario("mysql", *ANONYMOUS)
@@ -173,7 +208,11 @@ def statement_mixed(lab: Lab) -> None:
 @scenario("mysql", "--gtid-mode=ON", "--enforce-gtid-consistency=ON")
 def statement_gtid(lab: Lab) -> None:
     """The format STATEMENT with GTIDs and compressed transactions."""
-    lab.sql("CREATE DATABASE d; USE d; SET binlog_format = STATEMENT; CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, s TEXT)")
+    lab.sql(
+        "CREATE DATABASE d; USE d; SET binlog_format = STATEMENT; CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, s TEXT)"
+    )
     lab.sql("SET @v = 'x'; INSERT INTO t (s) VALUES (@v); SET binlog_transaction_compression = ON")
-    lab.sql("BEGIN; INSERT INTO t (s) VALUES (REPEAT(@v, 9)); SET @r = RAND(); UPDATE t SET s = RAND(); COMMIT")
+    lab.sql(
+        "BEGIN; INSERT INTO t (s) VALUES (REPEAT(@v, 9)); SET @r = RAND(); UPDATE t SET s = RAND(); COMMIT"
+    )
     lab.sql("SET binlog_format = MIXED; INSERT INTO t (s) VALUES (UUID())")

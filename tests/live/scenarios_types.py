@@ -11,7 +11,21 @@ ANONYMOUS = ("--gtid-mode=OFF", "--enforce-gtid-consistency=OFF")
 GTID = ("--gtid-mode=ON", "--enforce-gtid-consistency=ON")
 
 INTEGERS = {"TINYINT": 8, "SMALLINT": 16, "MEDIUMINT": 24, "INT": 32, "BIGINT": 64}
-DECIMALS = ("1,0", "1,1", "4,2", "5,5", "9,0", "9,9", "10,0", "18,9", "19,10", "30,30", "38,12", "65,0", "65,30")
+DECIMALS = (
+    "1,0",
+    "1,1",
+    "4,2",
+    "5,5",
+    "9,0",
+    "9,9",
+    "10,0",
+    "18,9",
+    "19,10",
+    "30,30",
+    "38,12",
+    "65,0",
+    "65,30",
+)
 
 
 def values(rows: Iterable[Iterable[str]]) -> str:
@@ -44,7 +58,9 @@ def types_integers(lab: Lab) -> None:
         ["-7", *["12"] * width, "7", "69", "TRUE", "7"],
     ]
     lab.sql(f"INSERT INTO d.integers VALUES {values(rows)}")
-    lab.sql("UPDATE d.integers SET tinyint_s = -tinyint_s - 1, bigint_u = bigint_u ^ 1, y = y + 1 WHERE id < 5")
+    lab.sql(
+        "UPDATE d.integers SET tinyint_s = -tinyint_s - 1, bigint_u = bigint_u ^ 1, y = y + 1 WHERE id < 5"
+    )
     lab.sql("DELETE FROM d.integers WHERE id = 6")
     lab.keep("d.integers")
 
@@ -60,11 +76,22 @@ def types_numbers(lab: Lab) -> None:
         f"CREATE TABLE d.decimals (id INT PRIMARY KEY, {', '.join(columns)}, u DECIMAL(20,4) UNSIGNED)",
     )
     floats = ["0", "-0e0", "1", "-1", "0.1", "3.402823466e38", "-3.402823466e38", "1.175494351e-38", "1e-45"]
-    floats += ["3.14159265358979", "1e10", "123456.789", "16777217", "1e15", "1e-5", "0.00001234", "1234567.5"]
+    floats += [
+        "3.14159265358979",
+        "1e10",
+        "123456.789",
+        "16777217",
+        "1e15",
+        "1e-5",
+        "0.00001234",
+        "1234567.5",
+    ]
     doubles = ["1.7976931348623157e308", "-1.7976931348623157e308", "2.2250738585072014e-308", "4.9e-324"]
     doubles += ["1e15", "1e16", "1e17", "123456789012345678", "0.3", "1e-7", "100", "1e100", "12345678.9"]
     rows = [[str(n), *[each] * 7] for n, each in enumerate(floats, 1)]
-    rows += [[str(n), "NULL", each, "NULL", each, "NULL", "NULL", each] for n, each in enumerate(doubles, 100)]
+    rows += [
+        [str(n), "NULL", each, "NULL", each, "NULL", "NULL", each] for n, each in enumerate(doubles, 100)
+    ]
     rows += [["200", *["NULL"] * 7]]
     lab.sql(f"INSERT INTO d.floats VALUES {values(rows)}")
 
@@ -81,7 +108,11 @@ def types_numbers(lab: Lab) -> None:
     big, count = [largest(each) for each in DECIMALS], [counting(each) for each in DECIMALS]
     rows = [["1", *big, "9999999999999999.9999"], ["2", *[f"-{each}" for each in big], "0"]]
     rows += [["3", *count, "1.5"], ["4", *[f"-{each}" for each in count], "0.0001"]]
-    rows += [["5", *["0"] * len(big), "0"], ["6", *["NULL"] * len(big), "NULL"], ["7", *["-0.1"] * len(big), "1"]]
+    rows += [
+        ["5", *["0"] * len(big), "0"],
+        ["6", *["NULL"] * len(big), "NULL"],
+        ["7", *["-0.1"] * len(big), "1"],
+    ]
     rows += [["8", *["1e-30"] * len(big), "1"], ["9", *["-1"] * len(big), "100"]]
     lab.sql(f"INSERT INTO d.decimals VALUES {values(rows)}")
     lab.sql("UPDATE d.decimals SET d_65_30 = -d_65_30, d_4_2 = NULL", "DELETE FROM d.decimals WHERE id = 9")
@@ -103,26 +134,67 @@ def types_times(lab: Lab) -> None:
     rows = [
         row(1, "'0000-00-00'", "0", "'00:00:00'", zero, zero),
         row(2, "'1000-01-01'", "1901", "'-838:59:59'", "'1000-01-01 00:00:00'", "'1970-01-01 00:00:01'"),
-        row(3, "'9999-12-31'", "2155", "'838:59:59'", "'9999-12-31 23:59:59.999999'", "'2038-01-19 03:14:07'"),
+        row(
+            3, "'9999-12-31'", "2155", "'838:59:59'", "'9999-12-31 23:59:59.999999'", "'2038-01-19 03:14:07'"
+        ),
         row(4, "NULL", "NULL", "NULL", "NULL", "NULL"),
         row(5, "'2020-00-00'", "2020", "'-00:00:00.5'", "'2020-00-00 00:00:00'", "'2001-09-09 01:46:40.5'"),
-        row(6, "'2020-01-00'", "69", "'-00:00:01.000001'", "'2020-01-00 12:00:00.1'", "'2016-12-31 23:59:59.1'"),
-        row(7, "'0000-01-01'", "70", "'-00:00:00.000001'", "'0000-01-01 00:00:00.01'", "'2016-12-31 23:59:59.01'"),
-        row(8, "'0001-01-01'", "1", "'-12:34:56.789012'", "'0001-01-01 01:01:01.001'", "'2024-02-29 12:34:56.789012'"),
-        row(9, "'2024-02-29'", "99", "'12:34:56.999999'", "'2024-02-29 23:59:59.999999'", "'2024-02-29 0:0:0.000001'"),
-        row(10, "'1582-10-10'", "'0'", "'-00:00:00.999999'", "'1582-10-10 10:10:10.10'", "'2038-01-19 03:14:07.499999'"),
+        row(
+            6,
+            "'2020-01-00'",
+            "69",
+            "'-00:00:01.000001'",
+            "'2020-01-00 12:00:00.1'",
+            "'2016-12-31 23:59:59.1'",
+        ),
+        row(
+            7,
+            "'0000-01-01'",
+            "70",
+            "'-00:00:00.000001'",
+            "'0000-01-01 00:00:00.01'",
+            "'2016-12-31 23:59:59.01'",
+        ),
+        row(
+            8,
+            "'0001-01-01'",
+            "1",
+            "'-12:34:56.789012'",
+            "'0001-01-01 01:01:01.001'",
+            "'2024-02-29 12:34:56.789012'",
+        ),
+        row(
+            9,
+            "'2024-02-29'",
+            "99",
+            "'12:34:56.999999'",
+            "'2024-02-29 23:59:59.999999'",
+            "'2024-02-29 0:0:0.000001'",
+        ),
+        row(
+            10,
+            "'1582-10-10'",
+            "'0'",
+            "'-00:00:00.999999'",
+            "'1582-10-10 10:10:10.10'",
+            "'2038-01-19 03:14:07.499999'",
+        ),
         row(11, "'2023-02-31'", "'abc'", "'100:00:00.09'", "'2023-02-31 00:00:00'", "'2023-13-01 00:00:00'"),
         row(12, "'0000-00-01'", "1900", "'-100:59:59.9'", "'0000-00-01 23:59:59.5'", "'1970-01-01 00:00:00'"),
     ]
     lab.sql(f"INSERT INTO d.times VALUES {values(rows)}")
     lab.sql("SET sql_mode = 'ALLOW_INVALID_DATES'")
-    lab.sql("INSERT INTO d.times (id, dt, datetime0, datetime6) VALUES (20, '2023-02-31', '2023-04-31', '2023-02-30')")
+    lab.sql(
+        "INSERT INTO d.times (id, dt, datetime0, datetime6) VALUES (20, '2023-02-31', '2023-04-31', '2023-02-30')"
+    )
     lab.sql("SET time_zone = '-05:30', timestamp = 1234567890.123456")
     lab.sql(
         "INSERT INTO d.times (id, timestamp0, timestamp3, timestamp6, datetime6, time6)"
         " VALUES (21, NOW(), NOW(3), NOW(6), NOW(6), CURTIME(6))"
     )
-    lab.sql("CREATE TABLE d.stamps (id INT PRIMARY KEY, a TIMESTAMP(6) DEFAULT CURRENT_TIMESTAMP(6) ON UPDATE NOW(6))")
+    lab.sql(
+        "CREATE TABLE d.stamps (id INT PRIMARY KEY, a TIMESTAMP(6) DEFAULT CURRENT_TIMESTAMP(6) ON UPDATE NOW(6))"
+    )
     lab.sql("INSERT INTO d.stamps (id) VALUES (1), (2)", "UPDATE d.stamps SET id = id + 10")
     lab.sql("UPDATE d.times SET time6 = -time6, dt = dt + INTERVAL 1 DAY", "DELETE FROM d.times WHERE id = 9")
     lab.keep("d.times", "d.stamps")
@@ -166,12 +238,17 @@ def types_enums(lab: Lab) -> None:
         " (5, 1, 2, 200, 255, 256, '', 1, 2, 2, 1)"
     )
     columns = [f"s{n} SET({members(n)})" for n in sizes]
-    lab.sql(f"CREATE TABLE d.sets (id INT PRIMARY KEY, {', '.join(columns)}, sl SET('ä','ö') CHARACTER SET latin1)")
+    lab.sql(
+        f"CREATE TABLE d.sets (id INT PRIMARY KEY, {', '.join(columns)}, sl SET('ä','ö') CHARACTER SET latin1)"
+    )
     rows = [["1", *[str((1 << n) - 1) for n in sizes], "3"], ["2", *["0"] * len(sizes), "''"]]
     rows += [["3", *["NULL"] * len(sizes), "NULL"], ["4", *[f"'m1,m{n}'" for n in sizes], "'ä'"]]
     rows += [["5", *[str(1 << n - 1) for n in sizes], "'wrong'"]]
     lab.sql(f"INSERT INTO d.sets VALUES {values(rows)}")
-    lab.sql("UPDATE d.enums SET e3000 = 257, e255 = 'm7'", "UPDATE d.sets SET s64 = s64 ^ 3, s9 = '' WHERE id <> 3")
+    lab.sql(
+        "UPDATE d.enums SET e3000 = 257, e255 = 'm7'",
+        "UPDATE d.sets SET s64 = s64 ^ 3, s9 = '' WHERE id <> 3",
+    )
     lab.keep("d.enums", "d.sets")
 
 
@@ -229,7 +306,9 @@ def fill_strings(lab: Lab, table: str) -> None:
     ]
     binary = [name for name, kind in STRINGS.items() if "B" in kind.split("(")[0]]
     lab.sql(f"INSERT INTO {table} VALUES {values(rows)}")
-    lab.sql(f"INSERT INTO {table} (id, {', '.join(binary)}) VALUES (12, {', '.join([every_byte] * len(binary))})")
+    lab.sql(
+        f"INSERT INTO {table} (id, {', '.join(binary)}) VALUES (12, {', '.join([every_byte] * len(binary))})"
+    )
     latin = "c255l = x'80818D90A0FF', v255l = CONVERT(x'80818D90A0FF' USING latin1)"
     lab.sql(f"INSERT INTO {table} SET id = 13, {latin}")
     lab.sql(f"UPDATE {table} SET c64 = CONCAT(c64, '!'), lb = REVERSE(lb), tx = NULL WHERE id < 8")
@@ -304,7 +383,9 @@ def types_charsets_complete(lab: Lab) -> None:
 @scenario("mysql", *GTID, binlog_row_metadata="FULL")
 def types_charsets(lab: Lab) -> None:
     """Text in every charset the server has; every byte of the single-byte ones; bytes that mean nothing."""
-    charsets = lab.query("SELECT CHARACTER_SET_NAME, MAXLEN FROM information_schema.CHARACTER_SETS ORDER BY 1")
+    charsets = lab.query(
+        "SELECT CHARACTER_SET_NAME, MAXLEN FROM information_schema.CHARACTER_SETS ORDER BY 1"
+    )
     lab.sql("CREATE DATABASE d; SET sql_mode = ''")
     for name, length in charsets:
         table = f"d.cs_{name}"
@@ -314,7 +395,10 @@ def types_charsets(lab: Lab) -> None:
             f"CREATE TABLE {table} (id INT PRIMARY KEY, c CHAR(60) {in_it}, v VARCHAR(300) {in_it},"
             f" t TEXT {in_it}, e {labels})"
         )
-        rows = [[str(n), *[f"'{text}'".replace("'q'", "''q''").replace("\\", "\\\\")] * 3, "'ä'"] for n, text in TEXTS.items()]
+        rows = [
+            [str(n), *[f"'{text}'".replace("'q'", "''q''").replace("\\", "\\\\")] * 3, "'ä'"]
+            for n, text in TEXTS.items()
+        ]
         lab.sql(f"INSERT INTO {table} VALUES {values(rows)}")
         if length == 1 and name != "binary":
             every = bytes(range(256)).hex()
@@ -323,7 +407,9 @@ def types_charsets(lab: Lab) -> None:
             lab.sql(f"INSERT INTO {table} (id, v, t) VALUES (21, _{name} x'{known}', _{name} x'{known}')")
         else:
             # Whatever of this is no text in the charset is cut off or refused, and some of it is not.
-            for n, junk in enumerate(("8140FE", "FF00", "C0AF", "EDA080", "D800DC00", "8EA1A1A1", "A1A1FEFE")):
+            for n, junk in enumerate(
+                ("8140FE", "FF00", "C0AF", "EDA080", "D800DC00", "8EA1A1A1", "A1A1FEFE")
+            ):
                 lab.optional(f"INSERT INTO {table} (id, v, t) VALUES ({30 + n}, x'{junk}', x'{junk}')")
         lab.keep(table)
 
@@ -331,7 +417,9 @@ def types_charsets(lab: Lab) -> None:
 @scenario("mysql", *GTID, binlog_row_metadata="FULL")
 def types_collations(lab: Lab) -> None:
     """A column of every collation, so that every collation number is in a table map."""
-    names = [name for (name,) in lab.query("SELECT COLLATION_NAME FROM information_schema.COLLATIONS ORDER BY ID")]
+    names = [
+        name for (name,) in lab.query("SELECT COLLATION_NAME FROM information_schema.COLLATIONS ORDER BY ID")
+    ]
     lab.sql("CREATE DATABASE d")
     for part in range(0, len(names), 100):
         some = names[part : part + 100]
@@ -360,21 +448,30 @@ def types_geometry(lab: Lab) -> None:
     columns = ", ".join(f"{name} {kind}" for name, (kind, _) in SHAPES.items())
     lab.sql(f"CREATE TABLE d.shapes (id INT PRIMARY KEY, {columns}, w POINT SRID 4326, after_it INT)")
     texts = [f"ST_GeomFromText('{text}')" for _, text in SHAPES.values()]
-    rows = [["1", *texts, "ST_GeomFromText('POINT(48 11)', 4326)", "1"], ["2", *["NULL"] * len(SHAPES), "NULL", "2"]]
+    rows = [
+        ["1", *texts, "ST_GeomFromText('POINT(48 11)', 4326)", "1"],
+        ["2", *["NULL"] * len(SHAPES), "NULL", "2"],
+    ]
     rows += [["3", *[f"ST_GeomFromText('{text}', 3857)" for _, text in SHAPES.values()], "NULL", "3"]]
     rows += [["4", "ST_GeomFromText('GEOMETRYCOLLECTION EMPTY')", *["NULL"] * len(SHAPES), "4"]]
     lab.sql(f"INSERT INTO d.shapes VALUES {values(rows)}")
     lab.sql("UPDATE d.shapes SET p = ST_GeomFromText('POINT(3 3)'), after_it = 9 WHERE id = 1")
     lab.sql("CREATE TABLE d.strict (id INT PRIMARY KEY, p POINT NOT NULL, after_it INT)")
     lab.optional("INSERT IGNORE INTO d.strict (id, after_it) VALUES (1, 2)")
-    lab.sql("INSERT INTO d.strict VALUES (2, ST_GeomFromText('POINT(0 0)'), 3)", "DELETE FROM d.shapes WHERE id = 3")
+    lab.sql(
+        "INSERT INTO d.strict VALUES (2, ST_GeomFromText('POINT(0 0)'), 3)",
+        "DELETE FROM d.shapes WHERE id = 3",
+    )
     lab.keep("d.shapes", "d.strict")
 
 
 @scenario("mysql", *GTID, binlog_row_metadata="FULL")
 def types_vector(lab: Lab) -> None:
     """VECTOR of several dimensions, with the values that floats can have."""
-    lab.sql("CREATE DATABASE d", "CREATE TABLE d.vectors (id INT PRIMARY KEY, v1 VECTOR(1), v3 VECTOR(3), v VECTOR)")
+    lab.sql(
+        "CREATE DATABASE d",
+        "CREATE TABLE d.vectors (id INT PRIMARY KEY, v1 VECTOR(1), v3 VECTOR(3), v VECTOR)",
+    )
     lab.sql(
         "INSERT INTO d.vectors VALUES (1, TO_VECTOR('[1]'), TO_VECTOR('[1.5, -2, 3e38]'), TO_VECTOR('[0, -0]')),"
         " (2, NULL, NULL, NULL), (3, TO_VECTOR('[0.1]'), TO_VECTOR('[1e-30, 1e10, 0.333333333]'), x'0000803F')"
@@ -390,10 +487,15 @@ def types_wide(lab: Lab) -> None:
     """Tables of 256, 300 and 1017 columns; images that are full, minimal, and of single columns."""
     lab.sql("CREATE DATABASE d")
     for width in (256, 300, 1017):
-        columns = [f"c{n} {('INT', 'TINYINT UNSIGNED', 'VARCHAR(5)', 'DATE')[n % 4]}" for n in range(1, width)]
+        columns = [
+            f"c{n} {('INT', 'TINYINT UNSIGNED', 'VARCHAR(5)', 'DATE')[n % 4]}" for n in range(1, width)
+        ]
         lab.sql(f"CREATE TABLE d.w{width} (c0 INT PRIMARY KEY, {', '.join(columns)})")
         lab.sql(f"INSERT INTO d.w{width} (c0, c1, c{width - 1}) VALUES (1, 7, NULL), (2, NULL, DEFAULT)")
         lab.sql("SET binlog_row_image = MINIMAL")
-        lab.sql(f"UPDATE d.w{width} SET c255 = '2024-02-29', c2 = 'two'", f"INSERT INTO d.w{width} SET c0 = 3, c250 = 'z'")
+        lab.sql(
+            f"UPDATE d.w{width} SET c255 = '2024-02-29', c2 = 'two'",
+            f"INSERT INTO d.w{width} SET c0 = 3, c250 = 'z'",
+        )
         lab.sql("SET binlog_row_image = FULL", f"UPDATE d.w{width} SET c1 = 255 WHERE c0 = 1")
         lab.keep(f"d.w{width}")

@@ -120,8 +120,11 @@ COMMON: dict[str, Arguments] = {
     "force-read": fixed("-f", "-v"),
     "start-position": position(0.5, "--start-position"),
     "stop-position": position(0.7, "--stop-position"),
-    "positions": both(position(0.3, "-j"), position(0.6, "--stop-position"), "-v"),
-    "start-position-inside": both(position(0, "--start-position"), "-v"),
+    "positions": both(position(0.3, "--start-position"), position(0.6, "--stop-position"), "-v"),
+    "start-position-first": both(position(0, "--start-position"), "-v"),
+    "start-position-inside": position(0.5, "--start-position", shift=3),
+    "stop-position-inside": position(0.5, "--stop-position", shift=3),
+    "start-position-short": lambda logs, file: ["-j", position(0.4, "")(logs, file)[0][1:]],
     "start-datetime": moment(0.5, "--start-datetime"),
     "stop-datetime": moment(0.9, "--stop-datetime"),
     "datetimes": both(moment(0.2, "--start-datetime"), moment(0.9, "--stop-datetime")),
@@ -129,14 +132,16 @@ COMMON: dict[str, Arguments] = {
 MYSQL: dict[str, Arguments] = {
     **COMMON,
     "skip-gtids": fixed("--skip-gtids"),
-    "skip-gtids-vv": fixed("--skip-gtids=true", "-vv"),
+    "skip-gtids-vv": fixed("-vv", "--skip-gtids"),
     "include-gtids": gtids("--include-gtids", 2),
     "exclude-gtids": both(gtids("--exclude-gtids", 3), "-v"),
     "include-and-exclude": both(gtids("--include-gtids", 2), gtids("--exclude-gtids", 4)),
     "idempotent": fixed("--idempotent", "-v"),
     "require-row-format": fixed("--require-row-format"),
     "short-options": fixed("-v", "-D", "-i", "-c"),
-    "everything": both("-vv", "-H", "--print-table-metadata", "--skip-gtids", "-D", "--verify-binlog-checksum"),
+    "everything": both(
+        "-vv", "-H", "--print-table-metadata", "--skip-gtids", "-D", "--verify-binlog-checksum"
+    ),
 }
 MARIADB: dict[str, Arguments] = {
     name: arguments for name, arguments in COMMON.items() if name not in ("never", "never-v")
@@ -193,7 +198,9 @@ def run_gtidal(
 def difference(ours: bytes, theirs: bytes) -> str:
     """The first lines that differ, with some before them."""
     left, right = ours.split(b"\n"), theirs.split(b"\n")
-    first = next((n for n, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
+    first = next(
+        (n for n, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right))
+    )
     window = slice(max(0, first - 6), first + 12)
     lines = difflib.unified_diff(
         [repr(line)[2:300] for line in right[window]],
@@ -208,16 +215,22 @@ def difference(ours: bytes, theirs: bytes) -> str:
 
 def check(ours: Printed, theirs: Printed, what: str) -> None:
     if ours.out != theirs.out:
-        said = f"\nits stderr: {theirs.err.decode(errors='replace')}\nours: {ours.err.decode(errors='replace')}"
+        said = (
+            f"\nits stderr: {theirs.err.decode(errors='replace')}\nours: {ours.err.decode(errors='replace')}"
+        )
         pytest.fail(f"{what}\n{difference(ours.out, theirs.out)}{said}", pytrace=False)
     if (ours.code == 0) != (theirs.code == 0):
-        pytest.fail(f"{what}: exit {ours.code}, the tool's {theirs.code}: {ours.err!r} {theirs.err!r}", pytrace=False)
+        pytest.fail(
+            f"{what}: exit {ours.code}, the tool's {theirs.code}: {ours.err!r} {theirs.err!r}", pytrace=False
+        )
 
 
 LOAD_EVENTS = {17, 18}
 
 
-def compare(logs: Logs, files: list[Path], arguments: list[str], monkeypatch: pytest.MonkeyPatch, zone: str = "UTC") -> None:
+def compare(
+    logs: Logs, files: list[Path], arguments: list[str], monkeypatch: pytest.MonkeyPatch, zone: str = "UTC"
+) -> None:
     has_loads = any(kind in LOAD_EVENTS for file in files for _, _, kind in event_heads(file))
     with TemporaryDirectory() as one, TemporaryDirectory() as other:
         loads = (Path(one), Path(other)) if has_loads else (None, None)
@@ -251,7 +264,10 @@ def test_several_files(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
     for files in (logs.binlogs, logs.relay_logs):
         if len(files) > 1:
             compare(logs, files, ["-v"], monkeypatch)
-            ends = [*position(0.6, "-j")(logs, files[0]), *position(0.5, "--stop-position")(logs, files[-1])]
+            ends = [
+                *position(0.6, "--start-position")(logs, files[0]),
+                *position(0.5, "--stop-position")(logs, files[-1]),
+            ]
             compare(logs, files, ends, monkeypatch)
 
 
@@ -265,7 +281,11 @@ def test_standard_input(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("zone", ["EST5EDT,M3.2.0,M11.1.0", "XXX-5:45"])
-@pytest.mark.parametrize("logs", ["mysql.gtid_tags", "mysql.types_times", "mysql.statement_settings", "mariadb.gtids"], indirect=True)
+@pytest.mark.parametrize(
+    "logs",
+    ["mysql.gtid_tags", "mysql.types_times", "mysql.statement_settings", "mariadb.gtids"],
+    indirect=True,
+)
 def test_time_zones(logs: Logs, zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for file in logs.files:
         compare(logs, [file], ["-v"], monkeypatch, zone)

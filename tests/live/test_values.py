@@ -17,12 +17,11 @@ import pytest
 
 from gtidal.columns.charsets import Undecoded
 from gtidal.columns.jsonb import Json
-from gtidal.events.rows import JsonDiffs
 from gtidal.columns.meanings import Geometry, decompress_column
 from gtidal.columns.temporal import Date, DateTime
 from gtidal.columns.types import Column
 from gtidal.events.registry import Event
-from gtidal.events.rows import ABSENT, RowsEvent
+from gtidal.events.rows import ABSENT, JsonDiffs, RowsEvent
 from gtidal.events.statement import Query
 from gtidal.events.transaction import XaPrepare
 from tests.live.reading import events, every_scenario, open_decoder
@@ -51,7 +50,8 @@ def same_cell(one: Any, other: Any) -> bool:
     if one is None or other is None:
         return one is other
     if one.column.real_type == JSON_TYPE and isinstance(one.value, bytes):
-        return bool(one.python.text() == other.python.text())  # the same document may be packed in several ways
+        # The same document may be packed in several ways.
+        return bool(one.python.text() == other.python.text())
     return bool(one.value == other.value)
 
 
@@ -92,7 +92,9 @@ class Replay:
 
         def cells(image: tuple[Any, ...]) -> list[Any]:
             pairs = zip(table.columns, image, strict=True)
-            return [value if value is None or value is ABSENT else Cell(column, value) for column, value in pairs]
+            return [
+                value if value is None or value is ABSENT else Cell(column, value) for column, value in pairs
+            ]
 
         for row in event.rows:
             if row.before is None:
@@ -166,7 +168,7 @@ def characters(cell: Cell, info: dict[str, Any]) -> str:
     stored = raw(cell).hex().upper()
     if isinstance(value, str):
         return f"{stored}/{value.encode('utf-8', 'surrogatepass').hex().upper()}"
-    return f"{stored}/" if not stored else stored
+    return stored or "/"
 
 
 def geometry(cell: Cell, info: dict[str, Any]) -> str:
@@ -242,7 +244,11 @@ def problem(cell: Any, want: str | None, info: dict[str, Any]) -> str | None:
 # Charsets that Python has no codec for: their texts stay bytes.
 NO_CODEC = {"armscii8", "dec8", "geostd8", "hp8", "keybcs2", "swe7"}
 # Characters that Python knows and the server's own tables do not.
-PYTHON_KNOWS = {"cp1256": "\u0679\u0688\u06a9\u0691\u06ba\u06be\u06c1\u06d2", "big5": "\u5345", "ucs2": "\U00010000"}
+PYTHON_KNOWS = {
+    "cp1256": "\u0679\u0688\u06a9\u0691\u06ba\u06be\u06c1\u06d2",
+    "big5": "\u5345",
+    "ucs2": "\U00010000",
+}
 
 
 def agree(value: Any, stored: str, text: str, charset: str) -> bool:
@@ -280,7 +286,10 @@ def compare(name: str, table: dict[str, Any], have: list[list[Any]]) -> list[str
 
     def words(row: list[Any]) -> list[str]:
         cells = zip(row, infos, strict=True)
-        return ["" if cell in (None, ABSENT) else WORDS[info["type"]](cell, info).split("/")[0] for cell, info in cells]
+        return [
+            "" if cell in (None, ABSENT) else WORDS[info["type"]](cell, info).split("/")[0]
+            for cell, info in cells
+        ]
 
     def our_order(row: list[Any]) -> list[str]:
         ours = words(row)

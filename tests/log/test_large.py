@@ -91,7 +91,9 @@ def unpack_in_a_process(tmp_path, unpacked: int) -> tuple[int, int]:
     path = tmp_path / "packed.000001"
     path.write_bytes(packed_log(unpacked))
     assert path.stat().st_size < unpacked // 100
-    done = subprocess.run([sys.executable, "-c", READ_INNER, str(path)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", READ_INNER, str(path)], capture_output=True, text=True, check=True
+    )
     count, kilobytes = map(int, done.stdout.split())
     return count, kilobytes // 1024
 

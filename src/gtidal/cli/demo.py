@@ -6,6 +6,7 @@ Each step is a real command, run as its own process, so that what the tour shows
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -16,8 +17,10 @@ import typer
 
 from gtidal.cli.screen import Screen
 from gtidal.errors import UsageError
+from gtidal.events.control import PreviousGtids
 from gtidal.events.rows import DeleteRowsEvent
 from gtidal.events.transaction import GtidEvent, TransactionPayload
+from gtidal.gtid.mysql import GtidSet, GtidSetBuilder
 from gtidal.sources.files import LogFile, find_logs, open_log
 
 SAMPLE = Path("examples") / "shop"
@@ -30,6 +33,8 @@ class Step:
     title: str
     arguments: Sequence[str]
     most_lines: int
+    begin: str = ""
+    """The output is shown from the line that begins so."""
 
 
 @dataclass(frozen=True)
@@ -72,22 +77,26 @@ def find_deletion(files: Sequence[LogFile]) -> Deletion | None:
     return None
 
 
-def last_gtid_set(files: Sequence[LogFile]) -> str:
-    """The GTIDs of all but the last file: what a replica that has read those would have."""
-    with open_log(files[-1].path) as reader:
+def gtids_of(files: Sequence[LogFile]) -> tuple[GtidSet, GtidSet]:
+    """The GTIDs before the last file, which its head tells, and those up to its end."""
+    before = GtidSet()
+    inside = GtidSetBuilder()
+    with open_log(files[-1].path, decode_rows=False, inner=False) as reader:
         for event in reader:
-            if event.name == "PREVIOUS_GTIDS":
-                return event.summary()
-    return ""
+            if isinstance(event, PreviousGtids):
+                before = event.gtids.to_set()
+            elif isinstance(event, GtidEvent) and event.gtid is not None:
+                inside.add(event.uuid, event.tag or "", event.gno)
+    return before, before | inside.build()
 
 
 def tour(folder: Path) -> list[Step]:
+    """The steps for the logs in ``folder``. What they point at is looked up there, not written down here."""
     files = find_logs(folder)
-    first = str(files[0].path)
     steps = [
         Step("Which logs are there?", ["logs", str(folder)], 14),
-        Step("What tables changed, and how were they defined?", ["tables", str(folder)], 16),
-        Step("What is in the first file?", ["inspect", first, "--limit", "9"], 10),
+        Step("What tables changed, and how are they defined?", ["tables", str(folder)], 16),
+        Step("What is in the first file?", ["inspect", str(files[0].path), "--limit", "9"], 10),
     ]
     deletion = find_deletion(files)
     if deletion is not None:
@@ -99,46 +108,49 @@ def tour(folder: Path) -> list[Step]:
                 30,
             ),
             Step(
-                "Who deleted that row? The transaction, as mysqlbinlog prints it.",
+                "Who deleted that row, and when? The transaction, as mysqlbinlog prints it.",
                 [
                     *("dump", "-vv", "--base64-output=decode-rows"),
                     *("--start-position", str(deletion.position), "--stop-position", str(deletion.end), log),
                 ],
-                48,
+                40,
+                f"# at {deletion.position}",
             ),
         ]
-    steps.append(Step("Is every byte accounted for?", ["verify", str(folder)], 14))
+    steps.append(Step("Is the log sound, to the last byte?", ["verify", str(folder)], 14))
+    before, everything = gtids_of(files)
     if deletion is not None and deletion.gtid:
-        had = last_gtid_set(files)
-        if had:
-            steps += [
-                Step(
-                    "A replica has all of that except the deletion. Which GTIDs are left?",
-                    ["gtid", "subtract", had, deletion.gtid],
-                    8,
-                ),
-                Step("And in which file must it start to read?", ["gtid", "start", had, str(folder)], 6),
-            ]
+        steps.append(
+            Step(
+                "Replay all but that deletion: which GTIDs are those?",
+                ["gtid", "subtract", everything.one_line(), deletion.gtid],
+                8,
+            )
+        )
+    if before:
+        steps.append(
+            Step(
+                "A replica has these GTIDs. In which file must it go on?",
+                ["gtid", "start", before.one_line(), str(folder)],
+                6,
+            )
+        )
     return steps
 
 
-def shown_command(arguments: Sequence[str], base: Path) -> str:
-    """The command as a user in ``base`` would type it."""
-    words = []
-    for word in arguments:
-        if word.startswith(str(base) + os.sep):
-            word = word[len(str(base)) + 1 :]
-        words.append(f"'{word}'" if " " in word or "\n" in word else word)
-    return " ".join(["gtidal", *words])
+def shown_command(arguments: Sequence[str]) -> str:
+    """The command as a user types it."""
+    return " ".join(["gtidal", *map(shlex.quote, arguments)])
 
 
-def run(arguments: Sequence[str], screen: Screen) -> tuple[list[str], int]:
+def run(arguments: Sequence[str], screen: Screen, folder: Path) -> tuple[list[str], int]:
     """A command's output, as it would be on this terminal, and its exit code."""
     environment = {**os.environ, "COLUMNS": str(screen.width), "PYTHONIOENCODING": "utf-8"}
     if screen.coloured:
         environment["FORCE_COLOR"] = "1"
     done = subprocess.run(
         [sys.executable, "-m", "gtidal", *arguments],
+        cwd=folder,
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -147,27 +159,35 @@ def run(arguments: Sequence[str], screen: Screen) -> tuple[list[str], int]:
     return done.stdout.decode("utf-8", "replace").splitlines(), done.returncode
 
 
+def show(step: Step, lines: list[str], screen: Screen) -> None:
+    start = next((index for index, line in enumerate(lines) if step.begin and line.startswith(step.begin)), 0)
+    stop = min(start + step.most_lines, len(lines))
+    if start:
+        screen.line((f"… {start} lines", "dim"))
+    for line in lines[start:stop]:
+        sys.stdout.write(line + "\n")
+    if stop < len(lines):
+        screen.line((f"… {len(lines) - stop} lines", "dim"))
+
+
 def demo() -> None:
     """A guided tour over the sample log: the other commands, and what they print."""
     folder = sample_folder()
-    base = folder.parents[1]
+    base = folder.parents[len(SAMPLE.parts) - 1]
     screen = Screen()
-    steps = tour(folder)
     worst = 0
-    for number, step in enumerate(steps, 1):
+    for number, step in enumerate(tour(folder), 1):
         if number > 1:
             screen.line()
+        arguments = [word.replace(f"{base}{os.sep}", "", 1) for word in step.arguments]
         screen.line((f"{number}. {step.title}", "bold"))
-        screen.line(("$ " + shown_command(step.arguments, base), "bold cyan"))
+        screen.line(("$ " + shown_command(arguments), "bold cyan"))
         sys.stdout.flush()
-        lines, code = run(step.arguments, screen)
+        lines, code = run(arguments, screen, base)
         worst = max(worst, code)
-        for line in lines[: step.most_lines]:
-            sys.stdout.write(line + "\n")
-        if len(lines) > step.most_lines:
-            screen.line((f"… {len(lines) - step.most_lines} more lines", "dim"))
+        show(step, lines, screen)
     screen.line()
-    screen.line(("Try these on your own logs; `gtidal COMMAND --help` tells what each can do.", "bold"))
+    screen.line(("Now on your own logs: `gtidal COMMAND --help` tells what each can do.", "bold"))
     if worst:
         raise typer.Exit(worst)
 

@@ -44,28 +44,45 @@ def _option(*names: str, help: str, **settings: Any) -> Any:
 
 def dump(
     logs: Annotated[
-        list[str], typer.Argument(help="Files, directories, globs, .index files, or - for standard input.", show_default=False)
+        list[str],
+        typer.Argument(
+            help="Files, directories, globs, .index files, or - for standard input.", show_default=False
+        ),
     ],
-    verbose: Annotated[int, _option("-v", "--verbose", count=True, help="Rows as comments; -vv with column types.")] = 0,
+    verbose: Annotated[
+        int, _option("-v", "--verbose", count=True, help="Rows as comments; -vv with column types.")
+    ] = 0,
     base64_output: Annotated[
-        str, _option("--base64-output", metavar="MODE", help="auto, never or decode-rows (no BINLOG statements).")
+        str,
+        _option("--base64-output", metavar="MODE", help="auto, never or decode-rows (no BINLOG statements)."),
     ] = "auto",
-    hexdump: Annotated[bool, _option("-H", "--hexdump", help="Each event's bytes in hexadecimal too.")] = False,
-    short_form: Annotated[bool, _option("-s", "--short-form", help="Queries only: no comments, no rows.")] = False,
+    hexdump: Annotated[
+        bool, _option("-H", "--hexdump", help="Each event's bytes in hexadecimal too.")
+    ] = False,
+    short_form: Annotated[
+        bool, _option("-s", "--short-form", help="Queries only: no comments, no rows.")
+    ] = False,
     start_position: Annotated[
         int, _option("-j", "--start-position", metavar="N", help="In the first file, begin at this position.")
     ] = FIRST_POSITION,
     stop_position: Annotated[
-        int | None, _option("--stop-position", metavar="N", help="In the last file, end before this position.")
+        int | None,
+        _option("--stop-position", metavar="N", help="In the last file, end before this position."),
     ] = None,
     start_datetime: Annotated[
-        str | None, _option("--start-datetime", metavar="TIME", help="Begin at the first event not older (local time).")
+        str | None,
+        _option("--start-datetime", metavar="TIME", help="Begin at the first event not older (local time)."),
     ] = None,
     stop_datetime: Annotated[
-        str | None, _option("--stop-datetime", metavar="TIME", help="End at the first event not older (local time).")
+        str | None,
+        _option("--stop-datetime", metavar="TIME", help="End at the first event not older (local time)."),
     ] = None,
-    offset: Annotated[int, _option("-o", "--offset", metavar="N", help="Leave out the first N events.", min=0)] = 0,
-    server_id: Annotated[int, _option("--server-id", metavar="N", help="Only events of this server.", min=0)] = 0,
+    offset: Annotated[
+        int, _option("-o", "--offset", metavar="N", help="Leave out the first N events.", min=0)
+    ] = 0,
+    server_id: Annotated[
+        int, _option("--server-id", metavar="N", help="Only events of this server.", min=0)
+    ] = 0,
     include_gtids: Annotated[
         str | None, _option("--include-gtids", metavar="SET", help="Only transactions in this GTID set.")
     ] = None,
@@ -79,19 +96,25 @@ def dump(
         str | None, _option("-d", "--database", metavar="NAME", help="Only changes of this schema.")
     ] = None,
     rewrite_db: Annotated[
-        list[str] | None, _option("--rewrite-db", metavar="FROM->TO", help="Another name for a schema; repeatable.")
+        list[str] | None,
+        _option("--rewrite-db", metavar="FROM->TO", help="Another name for a schema; repeatable."),
     ] = None,
     print_table_metadata: Annotated[
         bool, _option("--print-table-metadata", help="The columns and key of each table, where logged.")
     ] = False,
     verify_binlog_checksum: Annotated[
-        bool, _option("-c", "--verify-binlog-checksum", help="Compare the events' checksums; end at a wrong one.")
+        bool,
+        _option("-c", "--verify-binlog-checksum", help="Compare the events' checksums; end at a wrong one."),
     ] = False,
     force_if_open: Annotated[
-        bool, _option("--force-if-open/--skip-force-if-open", "-F", help="Also logs that were not closed (default).")
+        bool,
+        _option(
+            "--force-if-open/--skip-force-if-open", "-F", help="Also logs that were not closed (default)."
+        ),
     ] = True,
     force_read: Annotated[
-        bool, _option("-f", "--force-read", help="Accepted for compatibility; without effect, as in mysqlbinlog.")
+        bool,
+        _option("-f", "--force-read", help="Accepted for compatibility; without effect, as in mysqlbinlog."),
     ] = False,
     idempotent: Annotated[
         bool, _option("-i", "--idempotent", help="Have rows applied in idempotent mode.")
@@ -106,24 +129,32 @@ def dump(
         str | None, _option("--set-charset", metavar="NAME", help="Put SET NAMES in front.")
     ] = None,
     local_load: Annotated[
-        str | None, _option("-l", "--local-load", metavar="DIR", help="Where LOAD DATA files go (default: $TMPDIR).")
+        str | None,
+        _option("-l", "--local-load", metavar="DIR", help="Where LOAD DATA files go (default: $TMPDIR)."),
     ] = None,
     result_file: Annotated[
-        Path | None, _option("-r", "--result-file", metavar="FILE", help="Write there, not to standard output.")
+        Path | None,
+        _option("-r", "--result-file", metavar="FILE", help="Write there, not to standard output."),
     ] = None,
     table: Annotated[
-        list[str] | None, _option("--table", metavar="SCHEMA.TABLE", help="gtidal: rows of this table only; repeatable.")
+        list[str] | None,
+        _option("-T", "--table", metavar="SCHEMA.TABLE", help="gtidal: rows of this table only; repeatable."),
     ] = None,
     skip_annotate_row_events: Annotated[
-        bool, _option("--skip-annotate-row-events", help="MariaDB: leave out the statements that changed rows.")
+        bool,
+        _option("--skip-annotate-row-events", help="MariaDB: leave out the statements that changed rows."),
     ] = False,
     geometry: Annotated[
         bool, _option("--geometry", help="gtidal: print geometry values; mysqlbinlog ends the row there.")
     ] = False,
-    key: Annotated[str | None, _option("--key", metavar="HEX", help="gtidal: the key of encrypted logs.")] = None,
+    key: Annotated[
+        str | None, _option("--key", metavar="HEX", help="gtidal: the key of encrypted logs.")
+    ] = None,
     key_file: Annotated[
         Path | None,
-        _option("--key-file", metavar="FILE", help="gtidal: MySQL's keyring file, or MariaDB's file of keys."),
+        _option(
+            "--key-file", metavar="FILE", help="gtidal: MySQL's keyring file, or MariaDB's file of keys."
+        ),
     ] = None,
 ) -> int:
     options = DumpOptions(
@@ -190,8 +221,9 @@ def _base64_mode(name: str) -> Base64:
 
 
 def _table_name(name: str) -> tuple[str, str]:
-    schema, dot, table = name.partition(".")
-    if not (schema and dot and table):
+    """Without a schema, as mariadb-binlog takes it, the table of every schema."""
+    schema, dot, table = name.rpartition(".")
+    if not table or (dot and not schema):
         raise UsageError(f"--table takes schema.table, not {name!r}")
     return schema, table
 

@@ -13,7 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from gtidal.cli.explain import NO, YES, Scene, explain, group_title, split_name
+from gtidal.cli.explain import explain, group_title, split_name
+from gtidal.cli.field_meanings import NO, YES, Scene
 from gtidal.cli.output import plain, utc
 from gtidal.cli.screen import Screen, printable, wrap
 from gtidal.columns.jsonb import Json

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from gtidal.cli import hexview
-from gtidal.cli.explain import Scene
+from gtidal.cli.field_meanings import Scene
 from gtidal.cli.opening import KeyFileOption, KeyOption, open_one
 from gtidal.cli.output import Output, print_json, utc
 from gtidal.cli.screen import Screen, cut, printable
@@ -449,6 +449,13 @@ def inspect(
 
     Times are in UTC. Events inside a compressed payload are listed below it. In JSON, an event's fields
     have name, offset in the event, size, hex, value and meaning.
+
+    \b
+    Examples:
+      gtidal inspect binlog.000024
+      gtidal inspect binlog.000024 --at 197
+      gtidal inspect binlog.000024 --type '*ROWS*' --start 2025-05-27T01:06
+      gtidal inspect binlog.000024 --event 3 --output json
     """
     if at is not None and event is not None:
         raise UsageError("--at and --event name the same thing: give one of them")

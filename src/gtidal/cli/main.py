@@ -7,7 +7,6 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-import click
 import typer
 
 from gtidal.cli import demo, dump, gtid, inspect, logs, tables, verify
@@ -42,10 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         result = app(args=arguments, standalone_mode=False)
         return result if isinstance(result, int) else FINE
-    except click.exceptions.Exit as stop:
+    except typer.Exit as stop:
         return stop.exit_code
-    except click.UsageError as error:
-        error.show()
+    except typer.TyperException as error:
+        error.show()  # type: ignore[attr-defined]  # a usage error: prints usage and what is wrong
         return WRONG_USE
     except (UsageError, KeyProblem, NotABinlog) as error:
         print(f"gtidal: {error}", file=sys.stderr)

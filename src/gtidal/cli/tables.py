@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -177,7 +178,7 @@ def table_json(table: Table) -> dict[str, Any]:
 
 def tables(
     paths: Annotated[
-        list[str], typer.Argument(metavar="PATH...", help="Logs, directories, globs or .index files.")
+        list[str], typer.Argument(metavar="PATH", help="Logs, directories, globs or .index files.")
     ],
     output: Annotated[
         Output, typer.Option("--output", help="text, or json: one line for each table.")
@@ -191,6 +192,11 @@ def tables(
     columns are those of the latest. What the log does not tell is marked unknown: only servers with
     binlog_row_metadata=FULL log column names, keys and the labels of ENUM and SET. Bytes are those of the
     table's events, uncompressed.
+
+    \b
+    Examples:
+      gtidal tables /var/lib/mysql
+      gtidal tables binlog.000024 --output json
     """
     catalog = TableCatalog()
     problem: GtidalError | None = None
@@ -213,6 +219,8 @@ def tables(
             show(screen, table)
     if problem is not None:
         raise problem
+    if not catalog.tables:
+        print("gtidal: no row changes in these logs, so they tell of no tables", file=sys.stderr)
 
 
 def register(app: typer.Typer) -> None:

@@ -167,7 +167,7 @@ class PreviousGtids(Event):
         f.record("gtids", EncodedGtidSet)
 
     def summary(self) -> str:
-        return self.gtids.to_set().one_line()
+        return self.gtids.to_set().one_line() or "none"
 
 
 @event(43, "LARGE_TRANSACTION_HEADER")

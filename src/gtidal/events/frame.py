@@ -12,7 +12,7 @@ from zlib import crc32
 
 from gtidal.errors import DecodeError, GtidalError, Truncated
 from gtidal.events.control import Rotate
-from gtidal.events.format import CHECKSUM_SIZE, Format, FormatDescription, StartV3, announces_checksum
+from gtidal.events.format import CHECKSUM_SIZE, CRC32, Format, FormatDescription, StartV3, announces_checksum
 from gtidal.events.header import COMMON, IN_USE, Header
 from gtidal.events.registry import EVENTS, Context, Event, Unknown
 from gtidal.wire.layout import Field, Reader, Tracer
@@ -52,8 +52,16 @@ def decode_header(data: bytes, position: int, format: Format, start: int = 0) ->
         length = header_length(data[start + 4], format)
     if length == HEADER_SIZE and len(data) - start >= HEADER_SIZE:  # nearly all: one call, no walk
         header = object.__new__(Header)
-        values: dict[str, Any] = dict(zip(COMMON.names, COMMON.unpack(data, start), strict=True))
-        values["position"] = position
+        timestamp, type_code, server_id, size, log_pos, flags = COMMON.unpack(data, start)
+        values = {
+            "timestamp": timestamp,
+            "type_code": type_code,
+            "server_id": server_id,
+            "size": size,
+            "log_pos": log_pos,
+            "flags": flags,
+            "position": position,
+        }
         object.__setattr__(header, "__dict__", values)
     else:
         header = Reader(data, start, len(data), length).read_record(Header)
@@ -65,7 +73,29 @@ def decode_header(data: bytes, position: int, format: Format, start: int = 0) ->
 
 def decode_event(data: bytes, position: int, context: Context) -> Event:
     """One whole event. The checksum is read, not compared: that is the log decoder's decision."""
-    return _read(Reader, data, position, context)[0]
+    format = context.format
+    size = len(data)
+    end = size - CHECKSUM_SIZE if format.checksum == CRC32 else size
+    plain = format.header_length == HEADER_SIZE and format.version >= 4 and end >= HEADER_SIZE
+    if not plain or data[4] == FormatDescription.code:
+        return _read(Reader, data, position, context)[0]
+    # Nearly all events; what is unusual or wrong is left to _read.
+    header = decode_header(data, position, format)
+    if header.size != size:
+        return _read(Reader, data, position, context)[0]
+    cls = EVENTS.get(header.type_code, Unknown)
+    reader = Reader(data, HEADER_SIZE, end, context)
+    try:
+        event: Event = reader.read_record(cls)
+    except GtidalError as error:
+        raise error.at(position=position, event=cls.name if cls is not Unknown else "event") from None
+    values = event.__dict__
+    values["header"] = header
+    if reader.pos < end:
+        values["trailing"] = data[reader.pos : end]
+    if end < size:
+        values["checksum"] = int.from_bytes(data[end:], "little")
+    return event
 
 
 def trace_event(data: bytes, position: int, context: Context) -> tuple[Event, list[Field]]:

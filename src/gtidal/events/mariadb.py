@@ -152,7 +152,7 @@ class GtidList(Event):
         return tuple(MariadbGtid(e.domain, e.server_id, e.sequence) for e in self.entries)
 
     def summary(self) -> str:
-        return ",".join(map(str, self.gtids))
+        return ",".join(map(str, self.gtids)) or "none"
 
 
 @event(164, "START_ENCRYPTION")

@@ -37,6 +37,7 @@ ROWS_FLAGS = {
 }
 STMT_END = 1
 JSON_TYPE = 245
+OLD_TEMPORALS = {7, 11, 12}
 PARTIAL_JSON = 1
 
 
@@ -176,6 +177,12 @@ def shown(column: Column, value: Any) -> Any:
         return value
 
 
+_OLD_TEMPORALS_HINT = (
+    " (the table has a TIMESTAMP, TIME or DATETIME in MariaDB's old format, whose size the log does not tell"
+    " when it has fractional digits)"
+)
+
+
 class RowsCodec:
     """Reads and writes the row images of one event."""
 
@@ -184,6 +191,9 @@ class RowsCodec:
         self.before = present_columns(table, before) if event.has_before else None
         self.after = present_columns(table, after) if event.has_after else None
         self.json_columns = tuple(c.index for c in table.columns if c.real_type == JSON_TYPE)
+        self.hint = ""
+        if table.mariadb and any(column.real_type in OLD_TEMPORALS for column in table.columns):
+            self.hint = _OLD_TEMPORALS_HINT
 
     def read(self, reader: Reader, name: str) -> tuple[Row, ...]:
         data, end = reader.data, reader.end
@@ -193,6 +203,7 @@ class RowsCodec:
             try:
                 rows.append(self.read_row(reader, data, end, f"{name}[{len(rows)}]."))
             except GtidalError as error:
+                error.message += self.hint
                 raise error.inside(f"{name}[{len(rows)}]") from None
             if reader.pos == start:
                 raise DecodeError("a row of no bytes", field=f"{name}[{len(rows) - 1}]")

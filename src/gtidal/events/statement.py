@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from decimal import Decimal
-from functools import lru_cache
 from typing import ClassVar, TypeVar
 
 from gtidal.columns.decimals import decode_decimal
@@ -277,11 +276,44 @@ def _pick_status(reader: Reader) -> type[Record]:
     return STATUS_VARIABLES.get(reader.data[reader.pos], UnknownStatus)
 
 
-@lru_cache(maxsize=1024)
+_MOST_BLOCKS = 1024
+_blocks: dict[bytes, tuple[StatusVariable, ...]] = {}
+_timed_blocks: dict[bytes, tuple[tuple[StatusVariable, ...], int]] = {}
+"""Blocks that hold microseconds, with zeros in their place; where these lie among the variables."""
+_time_offsets: dict[int, int] = {}
+"""For the size of a block: where in it microseconds lay last."""
+
+
 def decode_status(block: bytes) -> tuple[StatusVariable, ...]:
-    """Sessions repeat their settings with each statement, so the same blocks come again and again."""
-    reader = Reader(block, 0, len(block))
-    status: tuple[StatusVariable, ...] = reader.records("status", _pick_status)
+    """Sessions repeat their settings with each statement, so the same blocks come again and again, or
+    differ in the microseconds only."""
+    status = _blocks.get(block)
+    if status is not None:
+        return status
+    offset = _time_offsets.get(len(block))
+    if offset is not None:
+        known = _timed_blocks.get(block[:offset] + b"\0\0\0" + block[offset + 3 :])
+        if known is not None:
+            status, index = known
+            value = int.from_bytes(block[offset : offset + 3], "little")
+            time = object.__new__(Microseconds)
+            time.__dict__.update(status[index].__dict__, microseconds=value)
+            return (*status[:index], time, *status[index + 1 :])
+    return _decode_new_status(block)
+
+
+def _decode_new_status(block: bytes) -> tuple[StatusVariable, ...]:
+    status: tuple[StatusVariable, ...] = Reader(block, 0, len(block)).records("status", _pick_status)
+    for known in (_blocks, _timed_blocks, _time_offsets):
+        if len(known) >= _MOST_BLOCKS:
+            known.clear()
+    index = next((index for index, each in enumerate(status) if isinstance(each, Microseconds)), None)
+    if index is None:
+        _blocks[block] = status
+    else:
+        offset = sum(len(each.encode()) for each in status[:index]) + 1
+        _time_offsets[len(block)] = offset
+        _timed_blocks[block[:offset] + b"\0\0\0" + block[offset + 3 :]] = status, index
     return status
 
 

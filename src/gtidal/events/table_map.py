@@ -262,7 +262,7 @@ class TableMap(Event):
         return flag_names(self.flags, TABLE_FLAGS)
 
     def summary(self) -> str:
-        return f"{self.schema}.{self.table} (id {self.table_id}), {len(self.types)} columns"
+        return f"{self.schema}.{self.table} (id {self.table_id}), {len(self.types)} column{'s' * (len(self.types) != 1)}"
 
 
 P = TypeVar("P", bound=Metadata)

@@ -40,7 +40,7 @@ def next_in_chain(this: FileFacts, others: Sequence[FileFacts], indexed: bool = 
 
     The one that its ROTATE names; else, where the order of ``others`` is an index's, the first of them; else
     the next number, or where there is none and numbering restarted, the file before which nothing was."""
-    named = [other for other in others if other.name == this.next_file]
+    named = [other for other in others if _is_named(this, other)]
     if named:
         return named[0]
     if indexed:
@@ -109,9 +109,13 @@ def _at_end(
 
 
 def _judge_names(this: FileFacts, following: FileFacts) -> Iterator[Finding]:
-    if this.next_file == following.name:
-        return
     mine, theirs = this.log_name, following.log_name
+    if _is_named(this, following):
+        return
+    if this.state and following.previous is not None and not following.previous:
+        message = f"a history of its own begins behind {this.name} (RESET BINARY LOGS AND GTIDS)"
+        yield Finding(Kind.CHAIN, message, following.name, Severity.NOTE)
+        return
     if mine.base != theirs.base or mine.number is None or theirs.number is None:
         if this.next_file is not None:
             message = f"the next file is {this.next_file}, and {following.name} follows"
@@ -136,6 +140,15 @@ def _judge_names(this: FileFacts, following: FileFacts) -> Iterator[Finding]:
         yield Finding(Kind.CHAIN, message, this.name)
 
 
+def _is_named(this: FileFacts, following: FileFacts) -> bool:
+    """Whether the ROTATE names that file; if the files were given another base name, its number."""
+    if this.next_file is None:
+        return False
+    named, theirs = LogName.parse(this.next_file), following.log_name
+    renamed = named.base != this.log_name.base
+    return named == theirs or (renamed and named.number is not None and named.number == theirs.number)
+
+
 def _judge_gtids(this: FileFacts, following: FileFacts) -> Iterator[Finding]:
     """PREVIOUS_GTIDS must be what was before this file and what is in it."""
     severity = Severity.NOTE if this.relay else Severity.PROBLEM
@@ -156,7 +169,9 @@ def _judge_gtids(this: FileFacts, following: FileFacts) -> Iterator[Finding]:
 
 def _judge_crash(this: FileFacts, following: FileFacts, agrees: bool | None) -> Finding:
     """No end, and a file behind it. That is a crash, if a server's first file follows."""
-    if not following.created and not this.relay and following.binlog_version >= 4:
+    mine, theirs = this.log_name.number, following.log_name.number
+    adjoining = mine is not None and theirs == mine + 1
+    if adjoining and not following.created and not this.relay and following.binlog_version >= 4:
         message = (
             f"cut: {following.name} was begun by a running server, which ends the file before with a ROTATE"
         )

@@ -46,6 +46,7 @@ MAX_EVENT_SIZE = 1 << 30
 IBB_MAGIC = b"\xfe\xfe\x0d\x01"
 FIRST_EVENT = len(MAGIC)
 _MOST_TABLE_MAPS = 1024
+_TABLE_EVENTS = {code for code, cls in EVENTS.items() if issubclass(cls, TableMap | RowsEvent)}
 _SWITCHES_STATE = {FormatDescription.code, StartV3.code, StartEncryption.code}
 
 
@@ -233,11 +234,14 @@ class LogDecoder:
         return False
 
     def _next_event_frame(self) -> Frame | None:
-        if not self._have(V1_HEADER_SIZE):
-            self._refuse_partial(V1_HEADER_SIZE)
-            return None
         start = self._offset
         buffer = self._buffer
+        if len(buffer) - start < V1_HEADER_SIZE:
+            if not self._have(V1_HEADER_SIZE):
+                self._refuse_partial(V1_HEADER_SIZE)
+                return None
+            start = self._offset
+            buffer = self._buffer
         if self.joined_files and buffer[start : start + 4] == MAGIC:
             self._take(len(MAGIC))
             self.position += len(MAGIC)
@@ -343,12 +347,15 @@ class LogDecoder:
 
     def decode(self, frame: Frame) -> Event:
         """The event in a frame; keeps the table maps in force."""
+        position, data = frame
+        code = data[4]
         try:
-            if frame.data[4] == TableMap.code:
+            if code == TableMap.code:
                 event: Event = self._decode_table_map(frame, self.context)
             else:
-                event = decode_event(frame.data, frame.position, self.context)
-            self._keep_tables(event)
+                event = decode_event(data, position, self.context)
+            if code in _TABLE_EVENTS:
+                self._keep_tables(event)
         except GtidalError as error:
             raise error.at(file=self.file) from None
         return event
@@ -373,10 +380,11 @@ class LogDecoder:
         return event
 
     def _keep_tables(self, event: Event) -> None:
-        if isinstance(event, TableMap):
+        if isinstance(event, RowsEvent):
+            if event.ends_statement:
+                self.context.tables.clear()
+        elif isinstance(event, TableMap):
             self.context.tables[event.table_id] = event
-        elif isinstance(event, RowsEvent) and event.ends_statement:
-            self.context.tables.clear()
 
     @property
     def inner_format(self) -> Format:

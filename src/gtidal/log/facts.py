@@ -220,7 +220,7 @@ class FactsBuilder:
         name = LogName.parse(event.next_file)
         if event.artificial:
             facts.relay = True
-        elif not facts.relay or name.base == facts.log_name.base:
+        elif not facts.relay or event.header.flags & RELAY_LOG or name.base == facts.log_name.base:
             facts.ending, facts.next_file = Ending.ROTATE, name.text
 
     def _is_whole(self, event: GtidEvent | MariadbGtidEvent) -> bool:

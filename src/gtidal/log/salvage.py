@@ -16,9 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from gtidal.errors import DecodeError, GtidalError, KeyProblem, Truncated, Unsupported
+from gtidal.errors import DecodeError, GtidalError, KeyProblem, NotABinlog, Truncated, Unsupported
 from gtidal.events.control import Rotate
-from gtidal.events.format import CRC32, NO_CHECKSUM, Format, FormatDescription
+from gtidal.events.format import CHECKSUM_SIZE, CRC32, MAGIC, NO_CHECKSUM, Format, FormatDescription
 from gtidal.events.frame import HEADER_SIZE, decode_event
 from gtidal.events.header import ARTIFICIAL, RELAY_LOG
 from gtidal.log.decoder import FIRST_EVENT, MAX_EVENT_SIZE, Frame, Keys, LogDecoder
@@ -26,6 +26,8 @@ from gtidal.log.encryption import EncryptionHeader
 from gtidal.log.resync import LOOK_AHEAD, Head, Prover, Verdict, claimed_start
 
 _WRAP = 1 << 32
+_ENOUGH_FOR_HEAD = 21
+"""The magic bytes, and the part of the first header that tells a log without them."""
 _HINT_REACH = 1 << 26
 """How far behind damage a header's own word for the event's end is tried."""
 
@@ -134,18 +136,28 @@ class SalvageDecoder(LogDecoder):
 
     def _read_head(self) -> bool:
         """One step through the bytes before the first event; False: more data are needed."""
+        if self._available < _ENOUGH_FOR_HEAD and not self._ended:
+            return False
         try:
             return self._stage()
-        except (KeyProblem, Unsupported):
-            raise
+        except NotABinlog as error:
+            self._offset = 0  # the magic bytes have been taken, and are part of the damage
+            data = self._unread()[:_ENOUGH_FOR_HEAD]
+            cut = len(data) < len(MAGIC) and MAGIC.startswith(data)
+            if self.encryption is not None or not (cut or lacks_magic_only(data)):
+                raise error.at(file=self.file) from None
+            self._lose_head(error, cut)
+        except (KeyProblem, Unsupported) as error:
+            raise error.at(file=self.file) from None
         except GtidalError as error:
-            error.at(file=self.file, position=self.position)
-            if self.position == 0:
-                self._offset = 0  # the magic bytes have been taken, and are part of the damage
-            self._search = _Search(self.position, error, partial=isinstance(error, Truncated))
-            self.context.format = Format()
-            self._stage = self._read_events
-            return True
+            self._lose_head(error, isinstance(error, Truncated))
+        return True
+
+    def _lose_head(self, error: GtidalError, partial: bool) -> None:
+        error.at(file=self.file, position=self.position)
+        self._search = _Search(self.position, error, partial=partial)
+        self.context.format = Format()
+        self._stage = self._read_events
 
     # --- events
 
@@ -157,7 +169,7 @@ class SalvageDecoder(LogDecoder):
 
     def _refuse(self, head: Head) -> GtidalError | None:
         """What is wrong with a header, as far as it alone can tell."""
-        smallest = self.format.header_length
+        smallest = self.format.header_length + CHECKSUM_SIZE * self.format.has_checksums
         if not smallest <= head.size <= MAX_EVENT_SIZE:
             return self._header_error(
                 "size",
@@ -172,7 +184,7 @@ class SalvageDecoder(LogDecoder):
             verdict = self._judge(self.position + head.size)
             if verdict is Verdict.REFUTED or head.size > LOOK_AHEAD:
                 return self._header_error(
-                    "log_pos", f"an event of {head.size} bytes that starts at {head.start} by its own word"
+                    "log_pos", f"an event of {head.size} bytes whose header claims another place, or none"
                 )
         return None
 
@@ -190,9 +202,9 @@ class SalvageDecoder(LogDecoder):
             return False
         if head.start is not None:
             return True
-        # No claim. That is usual for MariaDB's cached events; else only a checksum could vouch for it.
-        usual = self.format.has_checksums or self.format.version < 4 or self.format.is_mariadb
-        return not usual and self._formats > 0
+        # No claim. That is usual for MariaDB's cached events, and for those of a source in a relay log.
+        usual = self.format.is_mariadb or head.type_code in (Rotate.code, FormatDescription.code)
+        return not usual and self.format.version >= 4 and not self.format.has_checksums and self._formats > 0
 
     def _is_in_place(self, head: Head) -> bool:
         if not self.own_positions:
@@ -351,12 +363,13 @@ class SalvageDecoder(LogDecoder):
         in its place two headers agree, and whatever happened to it must not count; unless ``thorough``."""
         offset = position - self.position
         end = self.log_size
-        if end is not None and position >= end:
-            return Verdict.PROVEN if position == end else Verdict.REFUTED
-        if self._available < offset + HEADER_SIZE + 1 and not self._ended:
+        if end is not None and position > end:
+            return Verdict.REFUTED
+        needed = offset if position == end else offset + HEADER_SIZE + 1
+        if self._available < needed and not self._ended:
             return Verdict.UNDECIDED
         data = self._unread()
-        if offset >= len(data):
+        if offset >= len(data):  # the file ends there, or before
             return Verdict.PROVEN if offset == len(data) else Verdict.REFUTED
         prover = self._prover()
         head = prover.head(data, offset, self.position)

@@ -17,7 +17,7 @@ from gtidal.sources.files import STDIN, LogReader, open_log
 from gtidal.text.loads import LoadFiles
 from gtidal.text.mariadb import MariadbPrinter
 from gtidal.text.options import FIRST_POSITION, DumpOptions
-from gtidal.text.printer import MysqlPrinter
+from gtidal.text.printer import MysqlPrinter, decode_without_rows
 from gtidal.text.rowformat import RowFormatGuard
 from gtidal.text.rows import RowPrinter
 
@@ -68,6 +68,7 @@ class Dump:
         self._chunks: list[str] = []
         self._size = 0
         self._guard: RowFormatGuard | None = None
+        self._damaged = False
 
     def run(self) -> int:
         """Returns the exit code. What was printed before a problem stays printed, and is properly ended."""
@@ -92,6 +93,8 @@ class Dump:
         except GtidalError as error:
             self.report(str(error))
             code = DATA_PROBLEM
+        if self._damaged and code == FINE:
+            code = DATA_PROBLEM
         if code == DATA_PROBLEM and isinstance(printer, MariadbPrinter):
             self._write(printer.after_error())
         elif printer is not None:
@@ -99,12 +102,16 @@ class Dump:
         self._flush()
         return code
 
+    def _note_damage(self, error: GtidalError) -> None:
+        """Rows that cannot be read are printed as far as they go, and the rest of the log after them."""
+        self._damaged = True
+        self.report(str(error))
+
     def _open(self, path: str) -> LogReader:
         """With rows as bytes where nobody looks at them."""
         decode_rows = self.options.verbosity > 0 and not self.options.short_form
-        reader = open_log(
-            path, verify_checksum=self.options.verify_checksum, decode_rows=decode_rows, keys=self._keys
-        )
+        # Checksums are compared here: the tool leaves that of a format description alone where the log has none.
+        reader = open_log(path, verify_checksum=False, decode_rows=decode_rows, keys=self._keys)
         reader.decoder.joined_files = path == STDIN
         return reader
 
@@ -118,8 +125,9 @@ class Dump:
             options.geometry,
             "mariadb" if mariadb else "mysql",
         )
-        kind = MariadbPrinter if mariadb else MysqlPrinter
-        return kind(options, rows, loads, self.report)
+        if mariadb:
+            return MariadbPrinter(options, rows, loads, self.report)
+        return MysqlPrinter(options, rows, loads, self.report, self._note_damage)
 
     def _is_mariadb(self, reader: LogReader) -> bool:
         """Told by the first format description, looked at without taking it from the stream."""
@@ -134,19 +142,26 @@ class Dump:
                     break
         except GtidalError:
             pass  # reported when the log is read
-        return decoder.format.is_mariadb
+        # Of a log that ends in its format description, the bytes where the server's version is.
+        return decoder.format.is_mariadb or (
+            data[8:9] == bytes((FormatDescription.code,)) and b"MariaDB" in data[25:75]
+        )
 
     def _dump(self, reader: LogReader, printer: Printer, start: int) -> None:
         self._guard = RowFormatGuard() if self.options.require_row_format else None
         decoder = reader.decoder
-        in_use = self._go_to(reader, printer, start)
+        mariadb = isinstance(printer, MariadbPrinter)
+        in_use = (self._go_exactly_to if mariadb else self._go_to)(reader, printer, start)
         rewrite, guard, write = printer.rewrite, self._guard, self._write
         decode, print_event, joined = decoder.decode, printer.event, decoder.joined_files
         # Of a log that is being written, MariaDB's tool takes whatever it cannot read for the end.
-        forgiven = GtidalError if isinstance(printer, MariadbPrinter) else Truncated
+        forgiven = GtidalError if mariadb else Truncated
+        next_frame, verify = decoder.next_frame, self.options.verify_checksum
         while True:
             try:
-                frame = reader.next_frame()
+                frame = next_frame() or reader.next_frame()
+                if verify and frame is not None and decoder.format.has_checksums:
+                    decoder.check(frame)
             except forgiven:
                 if not in_use:
                     raise
@@ -161,7 +176,12 @@ class Dump:
                     frame = Frame(frame.position - FIRST_POSITION, data)  # of the magic bytes before it
             if rewrite is not None:
                 frame = Frame(frame.position, rewrite(data, decoder.format))
-            event = decode(frame)
+            try:
+                event = decode(frame)
+            except GtidalError as error:
+                event = decode_without_rows(frame, decoder)
+                if not mariadb:
+                    self._note_damage(error)
             if guard is not None:
                 guard.check(event)
             text = print_event(frame, event, decoder)
@@ -197,6 +217,25 @@ class Dump:
         frame, event = found
         self._write(printer.event(Frame(last, frame.data), event, decoder))
         return bool(event.header.flags & IN_USE)
+
+    def _go_exactly_to(self, reader: LogReader, printer: Printer, start: int) -> bool:
+        """As ``_go_to``, for MariaDB's tool: it prints each format description where it is, and then begins at
+        the very position it was told, event or not."""
+        decoder = reader.decoder
+        position, in_use = FIRST_POSITION, False
+        while position < start:
+            frame = reader.next_frame()
+            if frame is None:
+                break
+            position = frame.end
+            if frame.type_code == FormatDescription.code:
+                in_use = bool(frame.data[17] & IN_USE)
+                self._write(printer.event(frame, decoder.decode(frame), decoder))
+            elif frame.type_code != Rotate.code:
+                break
+        if start > FIRST_POSITION:
+            self._seek(reader, start)
+        return in_use
 
     def _seek(self, reader: LogReader, position: int) -> None:
         decoder = reader.decoder

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from gtidal.errors import DecodeError
-from gtidal.events.control import INCIDENTS, Ignorable, Incident, PreviousGtids, Rotate, Stop
+from gtidal.events.control import INCIDENTS, Incident, PreviousGtids, Rotate, Stop
 from gtidal.events.group import TransactionContext, ViewChange
-from gtidal.events.load import AppendBlock, BeginLoadQuery, BlockEvent, DeleteFile, ExecLoad, LoadEvent
+from gtidal.events.load import AppendBlock, BeginLoadQuery, BlockEvent, DeleteFile
 from gtidal.events.registry import Event
 from gtidal.events.statement import Intvar, Rand, RowsQuery
 from gtidal.events.transaction import (
@@ -26,8 +26,6 @@ from gtidal.gtid.text import format_uuid
 from gtidal.text.statements import (
     DELIMITER,
     intvar_text,
-    quoted,
-    quoted_path,
     rand_text,
     signed,
     text_of,
@@ -152,11 +150,9 @@ COMMENTS: dict[int, Callable[[Any, str], str]] = {
     Stop.code: lambda event, header: f"{header}\tStop\n",
     Rotate.code: _rotate,
     Incident.code: _incident,
-    Ignorable.code: ignorable_text,
     AppendBlock.code: _append_block,
     BeginLoadQuery.code: _append_block,
     DeleteFile.code: lambda event, header: f"{header}\n#Delete_file: file_id={event.file_id}\n",
-    ExecLoad.code: lambda event, header: f"{header}\n#Exec_load: file_id={event.file_id}\n",
     TransactionContext.code: _transaction_context,
     ViewChange.code: lambda event, header: f"{header}View_change_log_event: view_id={event.view_id}\n",
 }
@@ -175,30 +171,3 @@ def xa_prepare_text(event: XaPrepare, header: str) -> str:
     xa = f"X'{event.gtrid.hex()}',X'{event.bqual.hex()}',{event.format_id & 0xFFFFFFFF}"
     statement = f"XA COMMIT {xa} ONE PHASE" if event.one_phase else f"XA PREPARE {xa}"
     return f"{header}\tXA PREPARE {xa}\n{statement}\n{DELIMITER}\n"
-
-
-def load_data_text(event: LoadEvent, path: str | None, commented: bool) -> str:
-    """LOAD DATA as MySQL 3.23 to 4.1 logged it, put together as the mysqlbinlog of those days did."""
-    pieces = ["#" if commented else "", "LOAD DATA "]
-    pieces.append(f"{'LOCAL ' if path else ''}INFILE {quoted_path(path or event.file)} ")
-    if event.opt_flags & 4:
-        pieces.append("REPLACE ")
-    elif event.opt_flags & 8:
-        pieces.append("IGNORE ")
-    pieces.append(f"INTO TABLE {quoted(event.table)}")
-    pieces.append(f" FIELDS TERMINATED BY {_separator(event.field_terminator)}")
-    optionally = " OPTIONALLY " if event.opt_flags & 2 else ""
-    pieces.append(f"{optionally} ENCLOSED BY {_separator(event.enclosed_by)}")
-    pieces.append(f" ESCAPED BY {_separator(event.escaped_by)}")
-    pieces.append(f" LINES TERMINATED BY {_separator(event.line_terminator)}")
-    if event.line_start:
-        pieces.append(f" STARTING BY {_separator(event.line_start)}")
-    if event.skip_lines > 0:
-        pieces.append(f" IGNORE {event.skip_lines} LINES")
-    if event.fields:
-        pieces.append(f" ({','.join(quoted(name) for name in event.fields)})")
-    return "".join(pieces) + f"{DELIMITER}\n"
-
-
-def _separator(value: bytes) -> str:
-    return quoted_path(text_of(value))

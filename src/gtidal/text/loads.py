@@ -26,7 +26,9 @@ class LoadFiles:
             except FileExistsError:
                 continue
             except OSError as error:
-                raise UsageError(f"cannot write {path}: {error.strerror}; name a folder with --local-load") from None
+                raise UsageError(
+                    f"cannot write {path}: {error.strerror}; name a folder with --local-load"
+                ) from None
             self._paths[file_id] = path
             return
         raise UsageError(f"{self._folder} holds {_ATTEMPTS} files of load {file_id}: empty it")

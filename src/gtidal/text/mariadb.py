@@ -22,11 +22,8 @@ from gtidal.events.header import ARTIFICIAL, IN_USE
 from gtidal.events.load import AppendBlock, BeginLoadQuery, ExecuteLoadQuery
 from gtidal.events.mariadb import (
     COMPLETED_XA,
-    DDL,
-    GROUP_COMMIT_ID,
     PREPARED_XA,
     STANDALONE,
-    TRANSACTIONAL,
     AnnotateRows,
     CompressedRows,
     GtidList,
@@ -48,11 +45,15 @@ from gtidal.text.mariadb_events import (
     annotate_text,
     count_rows,
     encryption_text,
+    has_known_types,
     hexdump,
+    ignorable_text,
+    is_passed_over,
     renamed,
     uncompressed,
-    unknown_text,
+    with_rows,
 )
+from gtidal.text.mariadb_gtids import GtidOrder, gtid_words
 from gtidal.text.mariadb_session import MariadbSession, is_transaction_keyword, logged_flags
 from gtidal.text.options import FIRST_POSITION, DumpOptions
 from gtidal.text.printer import NoRows, RowText
@@ -62,8 +63,8 @@ from gtidal.text.times import Clock
 _FOREVER = 1 << 64
 SKIP_REPLICATION = 0x8000
 HAS_TRIGGERS = 0x4000
-_ALLOW_PARALLEL, _WAITED = 8, 16
-_START_ALTER, _COMMIT_ALTER, _ROLLBACK_ALTER, _THREAD_ID = 2, 4, 8, 16
+_ALLOW_PARALLEL = 8
+_START_ALTER, _COMMIT_ALTER, _ROLLBACK_ALTER = 2, 4, 8
 _ALTER = _START_ALTER | _COMMIT_ALTER | _ROLLBACK_ALTER
 _NEVER_BY_SERVER = {FormatDescription.code, Rotate.code}
 
@@ -90,33 +91,13 @@ class _FileState:
         self.server_id: int | None = None
         self.skips_replication = False
         self.ignored_tables: set[int] = set()
-        self.renamed_tables: dict[int, TableMap] = {}
+        self.tables: dict[int, TableMap] = {}
+        """The table maps that were printed. The tool knows no others, and these also when their statement is
+        over."""
         self.row_count = 0
         self.head: list[str] = []
         self.body: list[str] = []
         self.foot: list[str] = []
-
-
-class GtidOrder:
-    """The tool stops at a GTID that goes back within its domain (--gtid-strict-mode, on by default). What
-    the first GTID list says was there before counts: up to there, logs may be read again."""
-
-    def __init__(self) -> None:
-        self._start: dict[int, int] | None = None
-        self._last: dict[int, MariadbGtidEvent] = {}
-
-    def begin(self, event: GtidList) -> None:
-        if self._start is None:
-            self._start = {entry.domain: entry.sequence for entry in event.entries}
-
-    def check(self, event: MariadbGtidEvent) -> None:
-        last = self._last.get(event.domain)
-        start = (self._start or {}).get(event.domain, 0)
-        if last is not None and start <= event.sequence <= last.sequence:
-            raise DecodeError(
-                f"GTID {event.gtid} comes after {last.gtid}", position=event.header.position, event=event.name
-            )
-        self._last[event.domain] = event
 
 
 class MariadbPrinter:
@@ -139,7 +120,7 @@ class MariadbPrinter:
         self._rows: RowText = rows or NoRows()
         self._loads = loads
         self._clock = Clock()
-        self._order = GtidOrder()
+        self._order = GtidOrder(options.start_position <= FIRST_POSITION)
         self._short = options.short_form
         self._verbosity = 0 if options.short_form else options.verbosity
         self._base64 = options.base64 == "auto" and not options.short_form
@@ -158,10 +139,12 @@ class MariadbPrinter:
 
     def _make_handlers(self) -> dict[int, Handler]:
         handlers: dict[int, Handler] = {
-            code: self._rows_event for code in EVENTS if issubclass(EVENTS[code], RowsEvent) and code in ROW_NAMES
+            code: self._rows_event
+            for code in EVENTS
+            if issubclass(EVENTS[code], RowsEvent) and code in ROW_NAMES
         }
-        handlers |= {code: self._comment for code in COMMENTS}
-        handlers |= {code: self._statement for code in STATEMENTS}
+        handlers |= dict.fromkeys(COMMENTS, self._comment)
+        handlers |= dict.fromkeys(STATEMENTS, self._statement)
         return handlers | {
             Query.code: self._query,
             QueryCompressed.code: self._query,
@@ -244,6 +227,17 @@ class MariadbPrinter:
         header = event.header
         code = header.type_code
         position = header.position
+        handler = self._ignorable if is_passed_over(event) else self._handlers.get(code)
+        if handler is None:
+            if not self.options.force_read:
+                raise DecodeError(
+                    f"type {code} is none that mariadb-binlog knows; --force-read passes over it",
+                    position=position,
+                    field="header.type_code",
+                )
+            handler = self._unknown
+        if isinstance(event, QueryCompressed):
+            _ = event.query  # raises now, before anything is printed, if it cannot be uncompressed
         if code == FormatDescription.code:
             assert isinstance(event, FormatDescription)
             self._note_format(event)
@@ -271,7 +265,7 @@ class MariadbPrinter:
         if not self._short:
             self._out.append(f"# at {position}\n")
         self._hexdump_from = position
-        self._handlers.get(code, self._unknown)(position, data, event)
+        handler(position, data, event)
 
     def _line(self, data: bytes, event: Event) -> str:
         """The header line begun, and after it the hexdump."""
@@ -356,10 +350,15 @@ class MariadbPrinter:
         line = "" if self._short else self._line(data, event) + comment(event)
         self._print(line + statement(event))
 
+    def _ignorable(self, position: int, data: bytes, event: Event) -> None:
+        self._replication(event)
+        if not self._short:
+            self._print(ignorable_text(event, self._line(data, event)))
+
     def _unknown(self, position: int, data: bytes, event: Event) -> None:
         self._replication(event)
         if not self._short:
-            self._print(unknown_text(event, self._line(data, event)))
+            self._print(f"{self._line(data, replace(event, checksum=None))}\n# Unknown event\n")
 
     # --- transactions and statements
 
@@ -368,7 +367,7 @@ class MariadbPrinter:
         file, flags = self._file, event.flags
         lines = []
         if not self._short:
-            lines.append(f"{self._line(data, event)}\tGTID {event.gtid}{_gtid_words(event)}\n")
+            lines.append(f"{self._line(data, event)}\tGTID {event.gtid}{gtid_words(event)}\n")
             parallel = bool(flags & _ALLOW_PARALLEL)
             if file.parallel is not parallel:
                 lines.append(
@@ -443,7 +442,9 @@ class MariadbPrinter:
             return
         self._use(event)
         if path is None:
-            self._warn(f"position {position}: LOAD DATA of file {event.file_id}, whose beginning was not seen")
+            self._warn(
+                f"position {position}: LOAD DATA of file {event.file_id}, whose beginning was not seen"
+            )
             return
         self._replication(event)
         line = "" if self._short else self._line(data, event)
@@ -466,17 +467,19 @@ class MariadbPrinter:
         head = file.head
         if self._annotation is not None:
             kept, annotation = self._annotation
-            line = "# Annotate_rows:\n" if self._short else f"{self._line(kept, annotation)}\tAnnotate_rows:\n"
+            line = (
+                "# Annotate_rows:\n" if self._short else f"{self._line(kept, annotation)}\tAnnotate_rows:\n"
+            )
             head.append(line + annotate_text(annotation))
             self._annotation = None
         new = self.options.rewrite_db.get(event.schema)
         if new is not None:
             data = renamed(data, event, new.encode("utf-8", "surrogateescape"), self._header_length)
             event = replace(event, schema=new)
-            file.renamed_tables[event.table_id] = event
         self._need_format(position, event)
         if self._short:
             return
+        file.tables[event.table_id] = event
         triggers = " (has triggers)" if event.flags & HAS_TRIGGERS else ""
         head.append(
             f"{self._line(data, event)}\tTable_map: {quoted(event.schema)}.{quoted(event.table)} "
@@ -529,15 +532,24 @@ class MariadbPrinter:
         file = self._file
         if isinstance(event, CompressedRows):
             data = uncompressed(data, event)
-        renamed_table = file.renamed_tables.get(event.table_id)
-        if renamed_table is not None and event.table is not None:
-            event = replace(event, table=renamed_table)
+        table = file.tables.get(event.table_id)
+        unreadable = False
+        if table is None:
+            event = replace(event, table=None)
+        elif self._verbosity and (table is not event.table or event.undecoded):
+            unreadable = not has_known_types(table)
+            event = event if unreadable else with_rows(event, table)
+        elif table is not event.table:
+            event = replace(event, table=table)
         flags = " flags: STMT_END_F" if event.ends_statement else ""
         name = ROW_NAMES[event.header.type_code]
         file.head.append(f"{self._line(data, event)}\t{name}: table id {event.table_id}{flags}\n")
         if self._base64:
             file.body.append(base64_lines(data))
         if self._verbosity:
+            if unreadable:  # the tool writes what it has, and ends
+                self._out += file.head + file.body
+                raise DecodeError("a column of unknown type", event=event.name)
             file.foot.append(self._rows.rows(event))
         file.row_count += count_rows(event, bool(self._verbosity))
 
@@ -546,15 +558,3 @@ class MariadbPrinter:
         for part in (file.head, file.body, file.foot):
             self._out += part
             part.clear()
-
-
-def _gtid_words(event: MariadbGtidEvent) -> str:
-    flags, extra = event.flags, event.extra_flags or 0
-    words = f" cid={event.commit_id}" if flags & GROUP_COMMIT_ID else ""
-    words += " ddl" if flags & DDL else ""
-    words += " trans" if flags & TRANSACTIONAL else ""
-    words += " waited" if flags & _WAITED else ""
-    words += " START ALTER" if extra & _START_ALTER else ""
-    words += f" COMMIT ALTER id= {event.start_alter}" if extra & _COMMIT_ALTER else ""
-    words += f" ROLLBACK ALTER id= {event.start_alter}" if extra & _ROLLBACK_ALTER else ""
-    return words + (f" thread_id={event.thread_id}" if extra & _THREAD_ID else "")

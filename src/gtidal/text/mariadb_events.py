@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from zlib import crc32
 
 from gtidal.errors import GtidalError
-from gtidal.events.control import INCIDENTS, Incident, Rotate, Stop
+from gtidal.events.control import INCIDENTS, Incident, Rotate, Slave, Stop
 from gtidal.events.format import CHECKSUM_SIZE
 from gtidal.events.header import IGNORABLE
 from gtidal.events.load import AppendBlock, BeginLoadQuery, BlockEvent, DeleteFile
@@ -22,7 +23,7 @@ from gtidal.events.mariadb import (
     StartEncryption,
     decompress,
 )
-from gtidal.events.registry import Event, Unknown
+from gtidal.events.registry import Event
 from gtidal.events.rows import ABSENT, Image, RowsCodec, RowsEvent
 from gtidal.events.statement import Intvar, Rand, UserVar
 from gtidal.events.table_map import TableMap
@@ -38,19 +39,23 @@ _UNCOMPRESSED = {166: 23, 167: 24, 168: 25, 169: 30, 170: 31, 171: 32}
 _COUNTABLE = frozenset((1, 2, 3, 4, 5, 7, 8, 9, *range(10, 20), 246, 247, 248, 252, 253, 254))
 """The column types whose size the tool knows where it only counts rows; at another it stops counting."""
 
-# Names of types that MariaDB passes over; without one they are "Unknown".
-_IGNORED_NAMES = {
-    28: "MySQL Ignorable",
-    29: "MySQL Rows_query",
-    33: "MySQL Gtid",
-    34: "MySQL Anonymous_Gtid",
-    35: "MySQL Previous_gtids",
-    36: "MySQL Transaction_context",
-    37: "MySQL View_change",
-    39: "MySQL Update_rows_with_partial_JSON",
-    40: "MySQL Transaction_payload",
-    41: "MySQL Heartbeat_v2",
+# The tool's names of the types from 1 and from 160 on; it uses them for events that it passes over.
+_FIRST_NAMES = """Start_v3, Query, Stop, Rotate, Intvar, Load, Slave, Create_file, Append_block, Exec_load,
+Delete_file, New_load, RAND, User var, Format_desc, Xid, Begin_load_query, Execute_load_query, Table_map,
+Write_rows_event_old, Update_rows_event_old, Delete_rows_event_old, Write_rows_v1, Update_rows_v1,
+Delete_rows_v1, Incident, Heartbeat, Ignorable log event, MySQL Rows_query, Write_rows, Update_rows,
+Delete_rows, MySQL Gtid, MySQL Anonymous_Gtid, MySQL Previous_gtids, Transaction_context, View_change,
+XA_prepare, MySQL Update_rows_partial, MySQL Transaction_payload, MySQL Heartbeat"""
+_MARIADB_NAMES = """Annotate_rows, Binlog_checkpoint, Gtid, Gtid_list, Start_encryption, Query_compressed,
+Write_rows_compressed_v1, Update_rows_compressed_v1, Delete_rows_compressed_v1, Write_rows_compressed,
+Update_rows_compressed, Delete_rows_compressed"""
+_TYPE_NAMES = {
+    first + index: name.strip()
+    for first, names in ((1, _FIRST_NAMES), (160, _MARIADB_NAMES))
+    for index, name in enumerate(names.split(","))
 }
+_LAST_TYPE = 171
+_ALWAYS_IGNORED = frozenset((33, 34, 35, 36, 37, 41))
 
 
 def hexdump(position: int, data: bytes, header_length: int) -> str:
@@ -90,6 +95,13 @@ def renamed(data: bytes, event: TableMap, schema: bytes, header_length: int) -> 
     return changed[:9] + len(changed).to_bytes(4, "little") + changed[13:]
 
 
+def has_known_types(table: TableMap) -> bool:
+    try:
+        return bool(table.columns) or not table.types
+    except GtidalError:
+        return False
+
+
 def count_rows(event: RowsEvent, printed: bool) -> int:
     """How many rows the tool says there are. It counts those that it prints; where it prints none it walks
     over the values and gives up at the first whose type it cannot measure."""
@@ -99,6 +111,8 @@ def count_rows(event: RowsEvent, printed: bool) -> int:
     if printed and event.rows:
         return len(event.rows)
     data = event.undecoded
+    if not has_known_types(table):
+        return int(bool(data))
     rows = iter(event.rows)
     codec = type(event).codec(table, event.before_columns, event.after_columns) if data else None
     reader = Reader(data, 0, len(data))
@@ -141,12 +155,28 @@ def encryption_text(event: StartEncryption) -> str:
     )
 
 
-def unknown_text(event: Event, header: str) -> str:
-    if event.header.flags & IGNORABLE or not isinstance(event, Unknown):
-        code = event.header.type_code
-        name = _IGNORED_NAMES.get(code, "Unknown")
-        return f"{header}\tIgnorable\n# Ignorable event type {code} ({name})\n"
-    return f"{header}\n# Unknown event\n"
+def is_passed_over(event: Event) -> bool:
+    """Whether the tool prints nothing but the type's name: what is marked as ignorable, whatever it is, and
+    what only MySQL writes."""
+    code = event.header.type_code
+    if event.header.flags & IGNORABLE:
+        return code <= _LAST_TYPE and code != Slave.code
+    return code in _ALWAYS_IGNORED
+
+
+def ignorable_text(event: Event, header: str) -> str:
+    code = event.header.type_code
+    return f"{header}\tIgnorable\n# Ignorable event type {code} ({_TYPE_NAMES.get(code, 'Unknown')})\n"
+
+
+def with_rows(event: RowsEvent, table: TableMap) -> RowsEvent:
+    """The event with its rows decoded by this table map. Raises if that cannot be done."""
+    if not event.undecoded:
+        return replace(event, table=table)
+    codec = type(event).codec(table, event.before_columns, event.after_columns)
+    data = event.undecoded
+    rows = codec.read(Reader(data, 0, len(data)), "rows")
+    return replace(event, table=table, rows=rows, undecoded=b"")
 
 
 def _gtid_list(event: GtidList, header: str) -> str:

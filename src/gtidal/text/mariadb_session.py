@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from gtidal.columns.charsets import charset_name, collation_name
 from gtidal.events.format import version_numbers
 from gtidal.events.header import SUPPRESS_USE, THREAD_SPECIFIC
 from gtidal.events.statement import (
     STRING_RESULT,
     CharacterSetCollations,
+    MariadbMicroseconds,
     MariadbXid,
-    Microseconds,
     QueryEvent,
     StatusVariable,
     UserVar,
 )
 from gtidal.text.statements import (
     DELIMITER,
-    Session,
     Settings,
     quoted,
     settings_of,
@@ -83,36 +84,62 @@ def collations_line(variable: CharacterSetCollations) -> str:
     return f"SET @@session.character_set_collations='{text}'{DELIMITER}\n"
 
 
-class MariadbSession(Session):
-    """As ``Session``, with the settings that MariaDB has and in the form its tool prints them."""
+class MariadbSettings(NamedTuple):
+    """A query's status variables as the tool takes them."""
+
+    common: Settings
+    microsecond: int
+    xid: int
+    collations: str
+    """A line that is printed each time."""
+
+
+def mariadb_settings(status: tuple[StatusVariable, ...]) -> MariadbSettings:
+    microsecond, xid, collations = 0, 0, ""
+    for variable in status:
+        match variable:
+            case MariadbMicroseconds() if variable.microseconds <= _MAX_MICROSECOND:
+                microsecond = variable.microseconds
+            case MariadbXid():
+                xid = variable.xid
+            case CharacterSetCollations() if variable.pairs:
+                collations = collations_line(variable)
+    return MariadbSettings(settings_of(status), microsecond, xid, collations)
+
+
+class MariadbSession:
+    """What the statements printed so far have set: a SET line is printed only where something changes."""
 
     def __init__(self, short_form: bool = False) -> None:
-        super().__init__(short_form)
+        self.short_form = short_form
         self.known_flags = _OLDEST_FLAGS
         self.in_xa = False
         """Whether the GTID event before said that the transaction is a distributed one."""
-
-    def make_settings(self, status: tuple[StatusVariable, ...]) -> Settings:
-        # What MySQL's variable 13 is, the tool does not know.
-        found = settings_of(tuple(item for item in status if not isinstance(item, Microseconds)))
-        xid, always = 0, ""
-        for variable in status:
-            if isinstance(variable, MariadbXid):
-                xid = variable.xid
-            elif isinstance(variable, CharacterSetCollations) and variable.pairs:
-                always = collations_line(variable)
-        if found.microseconds > _MAX_MICROSECOND:
-            found = found._replace(microseconds=0)
-        return found._replace(xid=f"\txid={xid}", always=always)
+        self.schema = ""
+        self.thread_id: int | None = None
+        self.flags2: int | None = None
+        self.sql_mode: int | None = None
+        self.auto_increment: tuple[int, int] = (0, 0)
+        self.charset: tuple[int, int, int] | None = None
+        self.time_zone = ""
+        self.lc_time_names = -1
+        self.collation_database = -1
+        self._current: tuple[StatusVariable, ...] | None = None
+        self._settings = mariadb_settings(())
 
     def before_query(self, event: QueryEvent, query: bytes, header: str, type_name: str) -> str:
-        settings = self.settings(event.status)
+        """All lines before the statement's text."""
+        known = event.status is self._current  # the decoder gives the same tuple for the same bytes
+        if not known:
+            self._current = event.status
+            self._settings = mariadb_settings(event.status)
+        settings = self._settings
         flags = event.header.flags
         lines = []
         if not self.short_form:
             lines.append(
                 f"{header}\t{type_name}\tthread_id={event.thread_id}\texec_time={event.exec_time}"
-                f"\terror_code={event.error_code}{settings.xid}\n"
+                f"\terror_code={event.error_code}\txid={settings.xid}\n"
             )
         if is_transaction_keyword(query, self.in_xa):
             pass  # it needs no schema, and leaves the one in use alone
@@ -122,18 +149,19 @@ class MariadbSession(Session):
             self.schema = event.schema
             if event.schema:
                 lines.append(f"use {quoted(event.schema)}{DELIMITER}\n")
-        fraction = f".{settings.microseconds:06}" if settings.microseconds else ""
+        fraction = f".{settings.microsecond:06}" if settings.microsecond else ""
         lines.append(f"SET TIMESTAMP={event.header.timestamp}{fraction}{DELIMITER}\n")
-        if not self.thread_id_printed or (flags & THREAD_SPECIFIC and event.thread_id != self.thread_id):
-            self._thread_id(lines, event.thread_id)
-        if event.status is not self._current:
-            self._changes(lines, settings)
-            self._current = event.status
+        if self.thread_id is None or (flags & THREAD_SPECIFIC and event.thread_id != self.thread_id):
+            self.thread_id = event.thread_id
+            printed = 999999999 if self.short_form else event.thread_id
+            lines.append(f"SET @@session.pseudo_thread_id={printed}{DELIMITER}\n")
+        if known:
+            lines.append(settings.collations)
         else:
-            lines.append(settings.always)
+            self._changes(lines, settings.common, settings.collations)
         return "".join(lines)
 
-    def _changes(self, lines: list[str], new: Settings) -> None:
+    def _changes(self, lines: list[str], new: Settings, collations: str) -> None:
         if new.flags2 is not None:
             self._flags(lines, new.flags2 & self.known_flags)
         if new.sql_mode is not None and new.sql_mode != self.sql_mode:
@@ -147,7 +175,7 @@ class MariadbSession(Session):
             )
         if new.charset is not None and new.charset != self.charset:
             self._charset(lines, new.charset)
-        lines.append(new.always)
+        lines.append(collations)
         if new.time_zone and new.time_zone != self.time_zone:
             lines.append(f"SET @@session.time_zone='{new.time_zone}'{DELIMITER}\n")
             self.time_zone = new.time_zone
@@ -155,7 +183,9 @@ class MariadbSession(Session):
             lines.append(f"SET @@session.lc_time_names={new.lc_time_names}{DELIMITER}\n")
             self.lc_time_names = new.lc_time_names
         if new.collation_database != self.collation_database:
-            lines.append(f"SET @@session.collation_database={new.collation_database or 'DEFAULT'}{DELIMITER}\n")
+            lines.append(
+                f"SET @@session.collation_database={new.collation_database or 'DEFAULT'}{DELIMITER}\n"
+            )
             self.collation_database = new.collation_database
 
     def _flags(self, lines: list[str], flags: int) -> None:

@@ -13,12 +13,12 @@ from dataclasses import replace
 from typing import Any, Protocol
 from zlib import crc32
 
-from gtidal.errors import DecodeError
-from gtidal.events.control import Ignorable, PreviousGtids, Rotate
+from gtidal.errors import DecodeError, GtidalError
+from gtidal.events.control import PreviousGtids, Rotate
 from gtidal.events.format import CRC32, FormatDescription, StartV3
-from gtidal.events.header import ARTIFICIAL, IGNORABLE, IN_USE, RELAY_LOG
-from gtidal.events.load import AppendBlock, BeginLoadQuery, CreateFile, ExecLoad, ExecuteLoadQuery, LoadEvent
-from gtidal.events.registry import EVENTS, Event, Unknown
+from gtidal.events.header import ARTIFICIAL, IGNORABLE, IN_USE, RELAY_LOG, Header
+from gtidal.events.load import AppendBlock, BeginLoadQuery, ExecLoad, ExecuteLoadQuery, LoadEvent
+from gtidal.events.registry import EVENTS, Event
 from gtidal.events.rows import RowsEvent
 from gtidal.events.statement import Intvar, Query, Rand, RowsQuery, UserVar
 from gtidal.events.table_map import TableMap
@@ -29,13 +29,13 @@ from gtidal.text.events import (
     STATEMENTS,
     GtidText,
     ignorable_text,
-    load_data_text,
     payload_text,
     rows_query_text,
     xa_prepare_text,
 )
 from gtidal.text.hexdump import base64_lines, hexdump
 from gtidal.text.loads import LoadFiles
+from gtidal.text.oldloads import OldLoads
 from gtidal.text.options import DumpOptions
 from gtidal.text.rewrite import make_rewriter
 from gtidal.text.statements import (
@@ -53,6 +53,7 @@ _FOREVER = 1 << 64
 _MYSQL_TYPES = 42
 """How many event types a log without format description may have."""
 
+FORMAT_VERSION = 4
 _INVISIBLE_KEYS = 80030
 """Servers from this version on say whether a table's primary key is a generated, invisible column."""
 
@@ -108,6 +109,7 @@ class MysqlPrinter:
         rows: RowText | None = None,
         loads: LoadFiles | None = None,
         warn: Callable[[str], None] = lambda message: None,
+        note_damage: Callable[[GtidalError], None] = lambda error: None,
     ) -> None:
         self.options = options
         self.stopped = False
@@ -115,6 +117,7 @@ class MysqlPrinter:
         self.stop_position = _FOREVER
         self.rewrite = make_rewriter(options.rewrite_db)
         self._warn = warn
+        self._note_damage = note_damage
         self._rows: RowText = rows or NoRows()
         self._loads = loads
         self._clock = Clock()
@@ -135,7 +138,10 @@ class MysqlPrinter:
         self._offset = options.offset
         self._start_time = options.start_time
         self._stop_time = _FOREVER if options.stop_time is None else options.stop_time
-        self._filters_gtids = options.include_gtids is not None or options.exclude_gtids is not None
+        self._selects = bool(options.offset or options.start_time or options.server_id)
+        self._filters_gtids = (
+            options.skip_gtids or options.include_gtids is not None or options.exclude_gtids is not None
+        )
         self._filtered_by_gtid = False
         self._in_transaction = False
         self._seen_gtid = False
@@ -146,8 +152,10 @@ class MysqlPrinter:
         self._header_length = 19
         self._checksum = False
         self._tells_invisible_key = False
+        self._made_by = (-1, -1)
+        self._line_start = ""
         self._inner_end: int | None = None
-        self._old_loads: dict[int, CreateFile] = {}
+        self._old_loads = OldLoads(self._session, loads, self._skips_schema, warn)
         self._handlers = self._make_handlers()
 
     def _make_handlers(self) -> dict[int, Callable[[int, bytes, Any, LogDecoder], None]]:
@@ -159,8 +167,8 @@ class MysqlPrinter:
                 handlers[code] = self._rows_event
             elif issubclass(cls, LoadEvent):
                 handlers[code] = self._old_load
-        handlers |= {code: self._comment for code in COMMENTS}
-        handlers |= {code: self._statement for code in STATEMENTS}
+        handlers |= dict.fromkeys(COMMENTS, self._comment)
+        handlers |= dict.fromkeys(STATEMENTS, self._statement)
         handlers |= {
             Query.code: self._query,
             Xid.code: self._xid,
@@ -174,7 +182,7 @@ class MysqlPrinter:
             AppendBlock.code: self._append_block,
             BeginLoadQuery.code: self._begin_load,
             ExecuteLoadQuery.code: self._execute_load,
-            ExecLoad.code: self._exec_load,
+            ExecLoad.code: self._old_load,
             XaPrepare.code: self._xa_prepare,
             TransactionPayload.code: self._payload,
         }
@@ -258,27 +266,29 @@ class MysqlPrinter:
         header = event.header
         code = header.type_code
         self._count += 1
-        if code != FormatDescription.code and code != StartV3.code:
-            if self._count <= self._offset or header.timestamp < self._start_time:
-                return
-            # From the first event that is wanted on, all are: times may go back and forth.
-            self._start_time = 0
-            self._offset = 0
-            wanted = self.options.server_id
-            if wanted and wanted != header.server_id and code != Rotate.code:
-                return
-        if position >= self.stop_position and self._inner_end is None or header.timestamp >= self._stop_time:
+        if self._selects and not self._selected(header, code):
+            return
+        if (
+            position >= self.stop_position and self._inner_end is None
+        ) or header.timestamp >= self._stop_time:
             self.stopped = self._inner_end is None or self.stopped
             return
         if not self._short:
             self._head.append(f"# at {position}\n")
-        if self._filters_gtids or self.options.skip_gtids:
-            if self._skips_gtid(event):
-                return
-        handler = self._handlers.get(code)
-        if handler is None or type(event) is Unknown or type(event) is Ignorable:
-            handler = self._unknown
-        handler(position, data, event, decoder)
+        if self._filters_gtids and self._skips_gtid(event):
+            return
+        self._handlers.get(code, self._unknown)(position, data, event, decoder)
+
+    def _selected(self, header: Header, code: int) -> bool:
+        if code == FormatDescription.code or code == StartV3.code:
+            return True
+        if self._count <= self._offset or header.timestamp < self._start_time:
+            return False
+        # From the first event that is wanted on, all are: times may go back and forth.
+        self._start_time = 0
+        self._offset = 0
+        wanted = self.options.server_id
+        return not wanted or wanted == header.server_id or code == Rotate.code
 
     def _flush(self) -> None:
         self._out += self._head
@@ -287,10 +297,17 @@ class MysqlPrinter:
     def _line(self, position: int, data: bytes, event: Event) -> str:
         """The header line begun, and after it the hexdump."""
         header = event.header
+        made_by = header.timestamp, header.server_id
+        if made_by != self._made_by:
+            self._made_by = made_by
+            date = self._clock.header(header.timestamp)
+            self._line_start = f"#{date} server id {header.server_id}  end_log_pos "
         log_pos = header.log_pos if self._inner_end is None else self._inner_end
-        line = f"#{self._clock.header(header.timestamp)} server id {header.server_id}  end_log_pos {log_pos} "
-        if event.checksum is not None and self._checksum:
-            line += f"CRC32 0x{event.checksum:08x} "
+        checksum = event.checksum
+        if checksum is not None and self._checksum:
+            line = f"{self._line_start}{log_pos} CRC32 0x{checksum:08x} "
+        else:
+            line = f"{self._line_start}{log_pos} "
         if self._hexdump:
             line += "\n" + hexdump(position, data, self._header_length)
         return line
@@ -324,8 +341,14 @@ class MysqlPrinter:
 
     # --- formats
 
-    def _format(self, position: int, data: bytes, event: FormatDescription | StartV3, decoder: LogDecoder) -> None:
+    def _format(
+        self, position: int, data: bytes, event: FormatDescription | StartV3, decoder: LogDecoder
+    ) -> None:
         header = event.header
+        if isinstance(event, FormatDescription) and event.binlog_version != FORMAT_VERSION:
+            raise DecodeError(
+                f"{event.binlog_version} is not {FORMAT_VERSION}", position=position, field="binlog_version"
+            )
         relay = header.flags & RELAY_LOG
         self._checksum = isinstance(event, FormatDescription) and event.checksum_algorithm == CRC32
         if isinstance(event, FormatDescription):
@@ -456,39 +479,9 @@ class MysqlPrinter:
                 self._head.append(f"# file_id: {event.file_id} \n")
         self._flush()
 
-    # --- LOAD DATA before MySQL 5.0
-
-    def _old_load(self, position: int, data: bytes, event: LoadEvent, decoder: LogDecoder) -> None:
+    def _old_load(self, position: int, data: bytes, event: LoadEvent | ExecLoad, decoder: LogDecoder) -> None:
         line = "" if self._short else self._line(position, data, event)
-        if isinstance(event, CreateFile):
-            self._old_loads[event.file_id] = event
-            if self._loads is not None:
-                stem = event.file.rpartition("/")[2] or "SQL_LOAD"
-                self._loads.begin(event.file_id, event.block, stem)
-            if not self._short:
-                self._head.append(f"{line}\tQuery\tthread_id={event.thread_id}\texec_time={event.exec_time}\n")
-                self._head.append(load_data_text(event, None, commented=True))
-                self._head.append(f"# file_id: {event.file_id}  block_len: {len(event.block)}\n")
-        else:
-            if not self._short:
-                self._head.append(f"{line}\tQuery\tthread_id={event.thread_id}\texec_time={event.exec_time}\n")
-            self._print_load(event, None)
-        self._flush()
-
-    def _print_load(self, event: LoadEvent, path: str | None) -> None:
-        if event.schema and event.schema != self._session.schema:
-            self._session.schema = event.schema
-            self._head.append(f"use `{event.schema}`{DELIMITER}\n")
-        self._head.append(load_data_text(event, path, commented=False))
-
-    def _exec_load(self, position: int, data: bytes, event: ExecLoad, decoder: LogDecoder) -> None:
-        self._comment(position, data, event, decoder)
-        load = self._old_loads.pop(event.file_id, None)
-        path = self._loads.take(event.file_id) if self._loads is not None else None
-        if load is None:
-            self._warn(f"an EXEC_LOAD is left out: the beginning of file {event.file_id} was not read")
-        elif not self._skips_schema(load.schema):
-            self._print_load(load, path)
+        self._head.append(self._old_loads.print(event, line))
         self._flush()
 
     # --- transactions
@@ -521,7 +514,11 @@ class MysqlPrinter:
         try:
             for inner in decoder.inner_data(event):
                 frame = Frame(end, self._sealed(inner, decoder))
-                event_inside = decoder.decode(frame)
+                try:
+                    event_inside = decoder.decode(frame)
+                except GtidalError as error:
+                    event_inside = decode_without_rows(frame, decoder)
+                    self._note_damage(error)
                 try:
                     self._process(end, frame.data, event_inside, decoder)
                 except Refusal as refusal:  # inside a payload the tool reports it and goes on
@@ -550,10 +547,14 @@ class MysqlPrinter:
             return
         if not self._short:
             name = f"`{event.schema}`.`{event.table}`"
-            line = f"{self._line(position, data, event)}\tTable_map: {name} mapped to number {event.table_id}\n"
+            line = (
+                f"{self._line(position, data, event)}\tTable_map: {name} mapped to number {event.table_id}\n"
+            )
             if self._tells_invisible_key:
                 line += f"# has_generated_invisible_primary_key={event.flags >> 2 & 1}\n"
-            self._head.append(line + self._rows.table_metadata(event))
+            if self.options.print_table_metadata:
+                line += self._rows.table_metadata(event)
+            self._head.append(line)
             self._printed_tables.add(event.table_id)
             self._base64_body(data, more=True)
         self._unflushed = True
@@ -563,7 +564,7 @@ class MysqlPrinter:
         if self._skips_schema(event.schema):
             return True
         tables = self.options.tables
-        return bool(tables) and (event.schema, event.table) not in tables
+        return bool(tables) and not tables & {(event.schema, event.table), ("", event.table)}
 
     def _rows_query(self, position: int, data: bytes, event: RowsQuery, decoder: LogDecoder) -> None:
         if self._verbosity > 1:
@@ -594,7 +595,9 @@ class MysqlPrinter:
         if not self._short:
             name = ROW_NAMES[event.header.type_code]
             flags = row_flags(event.flags)
-            self._head.append(f"{self._line(position, data, event)}\t{name}: table id {event.table_id}{flags}\n")
+            self._head.append(
+                f"{self._line(position, data, event)}\t{name}: table id {event.table_id}{flags}\n"
+            )
             self._base64_body(data, more=not ends)
             if self._verbosity:
                 if event.table_id not in self._printed_tables:
@@ -623,6 +626,17 @@ class MysqlPrinter:
         self._head.clear()
         self._body.clear()
         self._foot.clear()
+
+
+def decode_without_rows(frame: Frame, decoder: LogDecoder) -> Event:
+    """For an event that does not decode: with its rows as bytes, if it is the rows that are wrong. The tools look
+    into them late, when they print them."""
+    context = decoder.context
+    wanted, context.decode_rows = context.decode_rows, False
+    try:
+        return decoder.decode(frame)
+    finally:
+        context.decode_rows = wanted
 
 
 def row_flags(flags: int) -> str:

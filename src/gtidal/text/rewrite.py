@@ -17,7 +17,10 @@ def make_rewriter(names: dict[str, str]) -> Callable[[bytes, Format], bytes] | N
     """A function from an event's bytes to its bytes with the new name; None if nothing is to be renamed."""
     if not names:
         return None
-    known = {old.encode("utf-8", "surrogateescape"): new.encode("utf-8", "surrogateescape") for old, new in names.items()}
+    known = {
+        old.encode("utf-8", "surrogateescape"): new.encode("utf-8", "surrogateescape")
+        for old, new in names.items()
+    }
 
     def rewrite(data: bytes, format: Format) -> bytes:
         code = data[4]
@@ -37,7 +40,9 @@ def make_rewriter(names: dict[str, str]) -> Callable[[bytes, Format], bytes] | N
         new = known.get(data[name_at : name_at + size])
         if new is None or len(new) > _LONGEST:
             return data
-        changed = data[:size_at] + bytes((len(new),)) + data[size_at + 1 : name_at] + new + data[name_at + size :]
+        changed = (
+            data[:size_at] + bytes((len(new),)) + data[size_at + 1 : name_at] + new + data[name_at + size :]
+        )
         changed = changed[:9] + len(changed).to_bytes(4, "little") + changed[13:]
         if format.has_checksums:
             body = changed[:-CHECKSUM_SIZE]

@@ -8,11 +8,11 @@ from enum import Enum, auto
 
 from gtidal.errors import DecodeError
 from gtidal.events.control import Incident
+from gtidal.events.group import ViewChange
 from gtidal.events.header import IGNORABLE
 from gtidal.events.load import BeginLoadQuery, BlockEvent, DeleteFile, ExecuteLoadQuery
 from gtidal.events.registry import Event
 from gtidal.events.rows import RowsEvent
-from gtidal.events.group import ViewChange
 from gtidal.events.statement import Intvar, Query, Rand, RowsQuery, UserVar
 from gtidal.events.table_map import TableMap
 from gtidal.events.transaction import GtidEvent, TransactionPayload, XaPrepare, Xid
@@ -67,7 +67,15 @@ class RowFormatGuard:
                 return not isinstance(event, UserVar) or self._place is not _Place.DDL
             case TransactionPayload():
                 self._place = _Place.NONE
-            case Query() | ExecuteLoadQuery() | TableMap() | BlockEvent() | RowsQuery() | RowsEvent() | ViewChange():
+            case (
+                Query()
+                | ExecuteLoadQuery()
+                | TableMap()
+                | BlockEvent()
+                | RowsQuery()
+                | RowsEvent()
+                | ViewChange()
+            ):
                 self._place = _Place.DML if place is _Place.DML else _Place.NONE
                 return self._refuses_statement(event)
             case _ if event.type_code in _IGNORED or event.header.flags & IGNORABLE:
@@ -86,5 +94,3 @@ class RowFormatGuard:
         if len(upper) > 16 and upper.startswith((b"CREATE TEMPORARY", b"DROP TEMPORARY")):
             return True
         return self._place is _Place.DML and not upper.startswith(_ALLOWED_QUERIES)
-
-

@@ -198,7 +198,7 @@ class RowPrinter:
 
     def _table(self, table: TableMap) -> TablePrinter:
         last, known = self._last
-        if last is table and known is not None:
+        if last is not None and known is not None and last.columns is table.columns:
             return known
         key = (table.schema, table.table, table.types, table.metadata, table.null_bitmap, table.optional)
         known = self._tables.get(key)

@@ -25,7 +25,6 @@ from gtidal.events.statement import (
     Flags2,
     Intvar,
     LcTimeNames,
-    MariadbMicroseconds,
     Microseconds,
     QueryEvent,
     Rand,
@@ -108,7 +107,6 @@ class Settings(NamedTuple):
     lc_time_names: int = 0
     collation_database: int = 0
     default_collation: int = 0
-    microseconds: int = 0
     cascade_triggers: int = 0
     xid: str = ""
     explicit: str = ""
@@ -138,8 +136,6 @@ def settings_of(status: tuple[StatusVariable, ...], delimiter: str = DELIMITER) 
                 found = found._replace(collation_database=variable.collation)
             case DefaultCollationForUtf8mb4():
                 found = found._replace(default_collation=variable.collation)
-            case Microseconds() | MariadbMicroseconds():
-                found = found._replace(microseconds=variable.microseconds)
             case DdlXid() if variable.xid != _NO_XID:
                 found = found._replace(xid=f"\tXid = {variable.xid}")
             case ExplicitDefaultsForTimestamp():
@@ -176,26 +172,30 @@ class Session:
         self.collation_database = -1
         self.default_collation = 0
         self.cascade_triggers = 0
-        self._settings: dict[int, tuple[tuple[StatusVariable, ...], Settings]] = {}
-        self._current: tuple[StatusVariable, ...] | None = None
+        self._settings: dict[tuple[int, ...], tuple[tuple[StatusVariable, ...], Settings]] = {}
+        self._current: Settings | None = None
 
-    def settings(self, status: tuple[StatusVariable, ...]) -> Settings:
-        """Sessions repeat their settings, and the decoder gives the same tuple for the same bytes."""
-        known = self._settings.get(id(status))
-        if known is not None and known[0] is status:
-            return known[1]
-        if len(self._settings) >= 1024:
-            self._settings.clear()
-        made = self.make_settings(status)
-        self._settings[id(status)] = (status, made)
-        return made
-
-    def make_settings(self, status: tuple[StatusVariable, ...]) -> Settings:
-        return settings_of(status)
+    def settings(self, status: tuple[StatusVariable, ...]) -> tuple[Settings, int]:
+        """The settings, and the microseconds. Sessions repeat their settings, and the decoder gives the same
+        objects for the same bytes."""
+        microseconds = 0
+        ids = []
+        for variable in status:
+            if type(variable) is Microseconds:
+                microseconds = variable.microseconds
+            else:
+                ids.append(id(variable))
+        key = tuple(ids)
+        known = self._settings.get(key)
+        if known is None:
+            if len(self._settings) >= 1024:
+                self._settings.clear()
+            known = self._settings[key] = (status, settings_of(status))  # kept, so their ids stay theirs
+        return known[1], microseconds
 
     def before_query(self, event: QueryEvent, query: bytes, header: str, type_name: str) -> str:
         """All lines before the statement's text."""
-        settings = self.settings(event.status)
+        settings, microsecond = self.settings(event.status)
         flags = event.header.flags
         lines = []
         if not self.short_form:
@@ -210,15 +210,15 @@ class Session:
             self.schema = event.schema
             if event.schema:
                 lines.append(f"use {quoted(event.schema)}{DELIMITER}\n")
-        if settings.microseconds:
-            lines.append(f"SET TIMESTAMP={event.header.timestamp}.{settings.microseconds:06}{DELIMITER}\n")
+        if microsecond:
+            lines.append(f"SET TIMESTAMP={event.header.timestamp}.{microsecond:06}{DELIMITER}\n")
         else:
             lines.append(f"SET TIMESTAMP={event.header.timestamp}{DELIMITER}\n")
         if not self.thread_id_printed or (flags & THREAD_SPECIFIC and event.thread_id != self.thread_id):
             self._thread_id(lines, event.thread_id)
-        if event.status is not self._current:
+        if settings is not self._current:
             self._changes(lines, settings)
-            self._current = event.status
+            self._current = settings
         else:
             lines.append(settings.explicit)
             lines.append(settings.always)
@@ -262,7 +262,9 @@ class Session:
             lines.append(f"SET @@session.lc_time_names={new.lc_time_names}{DELIMITER}\n")
             self.lc_time_names = new.lc_time_names
         if new.collation_database != self.collation_database:
-            lines.append(f"SET @@session.collation_database={new.collation_database or 'DEFAULT'}{DELIMITER}\n")
+            lines.append(
+                f"SET @@session.collation_database={new.collation_database or 'DEFAULT'}{DELIMITER}\n"
+            )
             self.collation_database = new.collation_database
         lines.append(new.explicit)
         if new.default_collation != self.default_collation:
