@@ -106,7 +106,8 @@ def same_output(ours: list[str], theirs: list[str]) -> bool:
     ]
     same = True
     left, right = (process.stdout for process in texts)
-    assert left is not None and right is not None
+    assert left is not None
+    assert right is not None
     while same and (block := left.read(1 << 20)):
         same = block == right.read(len(block))
     same = same and not right.read(1)

@@ -49,6 +49,7 @@ MODULES = {
     "mariadb": ("mariadb", "mariadb_files"),
 }
 KINDS: dict[str, type[Server]] = {"mysql": MySQLServer, "mariadb": MariaDBServer}
+KEPT_DAYS = 14
 SYSTEM_SCHEMAS = {"mysql", "sys", "information_schema", "performance_schema"}
 
 Make = Callable[["Lab"], None]
@@ -259,6 +260,25 @@ def find_logs(name: str) -> Logs:
     return Logs(each, each.folder)
 
 
+def forget_old() -> None:
+    """Remove what nobody has used for a while: logs of former versions, and what was printed of them."""
+    used = {os.path.realpath(link) for link in (logs_folder() / "current").glob("*")}
+    for path in logs_folder().glob("*-*/*"):
+        if os.path.realpath(path) not in used and age(path) > KEPT_DAYS:
+            shutil.rmtree(path, ignore_errors=True)
+    for path in logs_folder().glob("printed/*/*"):
+        if age(path) > KEPT_DAYS:
+            path.unlink(missing_ok=True)
+
+
+def age(path: Path) -> float:
+    """In days; 0 if it has just gone."""
+    try:
+        return (time.time() - path.stat().st_mtime) / 86400
+    except FileNotFoundError:
+        return 0
+
+
 # --- running them -----------------------------------------------------------------------------------------
 
 
@@ -268,6 +288,7 @@ def make_logs(
     """Make the logs that are missing. Several processes may do it at the same time and share the work."""
     if wanted is None:
         wanted = [each for each in scenarios().values() if not each.soak]
+        forget_old()
     groups: dict[tuple[Any, ...], list[Scenario]] = {}
     for each in wanted:
         key = (each.kind, each.title) if each.own else (each.kind, each.options, each.encrypted)

@@ -111,6 +111,12 @@ def all_types(lab: Lab) -> None:
     lab.sql(
         f"INSERT INTO shapes VALUES (1, {', '.join(f'ST_GeomFromText({text!r})' for _, text in SHAPES.values())})"
     )
+    lab.sql(
+        "CREATE TABLE mixed (id VARCHAR(40), a ENUM('ä','b') CHARACTER SET latin1, b SET('語','x') CHARACTER SET ujis,"
+        " c ENUM('я') CHARACTER SET koi8r, PRIMARY KEY (id(5)))",
+        "INSERT INTO mixed VALUES ('key', 'ä', '語,x', 'я')",
+    )
+    lab.keep("d.mixed")
     lab.keep("d.numbers", "d.times", "d.flags", "d.strings", "d.others", "d.shapes")
 
 

@@ -249,7 +249,13 @@ def types_enums(lab: Lab) -> None:
         "UPDATE d.enums SET e3000 = 257, e255 = 'm7'",
         "UPDATE d.sets SET s64 = s64 ^ 3, s9 = '' WHERE id <> 3",
     )
-    lab.keep("d.enums", "d.sets")
+    # So different that the table map names each column's charset.
+    lab.sql(
+        "CREATE TABLE d.mixed (id INT PRIMARY KEY, a ENUM('ä','b') CHARACTER SET latin1,"
+        " b SET('語','x') CHARACTER SET ujis, c ENUM('я') CHARACTER SET koi8r)",
+        "INSERT INTO d.mixed VALUES (1, 'ä', '語,x', 'я')",
+    )
+    lab.keep("d.enums", "d.sets", "d.mixed")
 
 
 STRINGS = {

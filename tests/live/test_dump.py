@@ -9,10 +9,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+import typer.main
 
 from gtidal.cli.main import main
 from gtidal.events.transaction import GtidEvent
@@ -161,6 +163,14 @@ def cases(kind: str) -> Iterator[object]:
 # --- running gtidal ---------------------------------------------------------------------------------------
 
 
+@pytest.fixture(autouse=True, scope="module")
+def commands_are_made_once() -> Iterator[None]:
+    """Typer makes all commands anew for each call, which takes longer than most of the dumps here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
+        yield
+
+
 @contextmanager
 def local_time(name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patch:
@@ -213,7 +223,15 @@ def difference(ours: bytes, theirs: bytes) -> str:
     return "\n".join(lines)
 
 
+STRICT_ABOUT_GTIDS = b"Binary logs are missing data for domain"
+"""mariadb-binlog ends where a GTID list in the middle of its input names GTIDs that it has not seen. Relay logs
+have such lists wherever their replica connected anew; we print on."""
+
+
 def check(ours: Printed, theirs: Printed, what: str) -> None:
+    if STRICT_ABOUT_GTIDS in theirs.err:
+        assert ours.out.startswith(theirs.out)
+        return
     if ours.out != theirs.out:
         said = (
             f"\nits stderr: {theirs.err.decode(errors='replace')}\nours: {ours.err.decode(errors='replace')}"

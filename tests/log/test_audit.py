@@ -92,7 +92,7 @@ def test_not_a_log() -> None:
 
 def test_a_flipped_byte() -> None:
     data = sample()
-    victim = frames(data)[10]
+    victim = frames(data)[12]
     broken = bytearray(data)
     broken[victim.position + 30] ^= 1
     examined, findings = audit(bytes(broken))
@@ -200,6 +200,12 @@ def test_transaction_length() -> None:
 def test_gtids_that_come_twice() -> None:
     assert found(closed(*transaction(1), *transaction(2), *transaction(1))) == [(Kind.GTID, True)]
     assert found(log([previous(f"{UUID}:1-5"), *transaction(5), stop()])) == [(Kind.GTID, True)]
+
+
+def test_a_number_that_no_gtid_has() -> None:
+    event = replace(gtid(1), gno=-5)
+    data = closed(event, query("BEGIN"), Xid(xid=1, header=header(16)))
+    assert (Kind.DAMAGE, True) in found(data)
 
 
 @pytest.mark.parametrize("last", [rotate("binlog.000002"), stop()], ids=["rotate", "stop"])

@@ -9,7 +9,8 @@ import pytest
 
 from gtidal.errors import KeyProblem, UsageError
 from gtidal.events.transaction import Xid
-from gtidal.sources.files import LogFile, find_logs, number_in_name, open_log
+from gtidal.log.facts import LogName
+from gtidal.sources.files import LogFile, find_logs, open_log
 from gtidal.sources.keyring import KeyStore
 from tests.logs import build_log
 from tests.samples import payload, with_type
@@ -79,9 +80,9 @@ def test_mistakes(folder: Path, tmp_path: Path) -> None:
 
 
 def test_numbers_in_names() -> None:
-    assert number_in_name("binlog.000024") == ("binlog", 24)
-    assert number_in_name("my.host-bin.1000000") == ("my.host-bin", 1000000)
-    assert number_in_name("dump") == ("dump", -1)
+    assert LogName.parse("binlog.000024")[1:] == ("binlog", 24)
+    assert LogName.parse("my.host-bin.1000000")[1:] == ("my.host-bin", 1000000)
+    assert LogName.parse("dump")[1:] == ("dump", None)
 
 
 def test_inner_events_follow_their_payload(folder: Path) -> None:

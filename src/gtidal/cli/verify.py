@@ -24,6 +24,7 @@ from gtidal.log.chain import judge_link, next_in_chain
 from gtidal.log.facts import Ending, FileFacts
 from gtidal.log.findings import Finding
 from gtidal.log.salvage import lacks_magic_only
+from gtidal.log.transactions import ROLLBACK
 from gtidal.sources.files import CHUNK, LogFile, find_logs
 from gtidal.sources.keyring import KeyStore
 
@@ -164,6 +165,7 @@ class JsonReport:
                 "events": audit.events,
                 "transactions": audit.transactions,
                 "damaged_transactions": audit.damaged_transactions,
+                "outcomes": dict(audit.outcomes),
                 "account": asdict(audit.account),
                 "accounted_for": audit.account.total == audit.facts.size,
                 "problems": problems,
@@ -216,6 +218,8 @@ class TextReport:
         if self._not_kept:
             more = ", ".join(f"{count:,} {severity}s" for severity, count in self._not_kept.items())
             self._paragraph(f"... and {more} more; --output json prints every one")
+        if rolled_back := audit.outcomes[ROLLBACK]:  # not a problem, yet in the log and not in the tables
+            self._paragraph(f"{counted(rolled_back, 'transaction')} rolled back")
         if audit.account.damaged:
             self._paragraph(salvage_text(audit), "bold")
         for name in ("head", "events", "damaged", "partial"):
@@ -287,7 +291,11 @@ class Bar:
 class ProgressBar(Bar):
     def __init__(self, total: int) -> None:
         columns = (TextColumn("verifying"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-        self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
+        # rich would print our lines above the bar, that is to stderr: good where both are one terminal.
+        redirect = sys.stdout.isatty()
+        self._progress = Progress(
+            *columns, console=Console(stderr=True), transient=True, redirect_stdout=redirect
+        )
         self._task = self._progress.add_task("verify", total=total)
 
     def __enter__(self) -> ProgressBar:

@@ -278,8 +278,9 @@ def _pick_status(reader: Reader) -> type[Record]:
 
 _MOST_BLOCKS = 1024
 _blocks: dict[bytes, tuple[StatusVariable, ...]] = {}
-_timed_blocks: dict[bytes, tuple[tuple[StatusVariable, ...], int]] = {}
-"""Blocks that hold microseconds, with zeros in their place; where these lie among the variables."""
+_timed_blocks: dict[tuple[int, bytes], tuple[tuple[StatusVariable, ...], int]] = {}
+"""Blocks that hold microseconds, by the offset of these and with zeros in their place; and where the
+microseconds are among the variables."""
 _time_offsets: dict[int, int] = {}
 """For the size of a block: where in it microseconds lay last."""
 
@@ -292,7 +293,7 @@ def decode_status(block: bytes) -> tuple[StatusVariable, ...]:
         return status
     offset = _time_offsets.get(len(block))
     if offset is not None:
-        known = _timed_blocks.get(block[:offset] + b"\0\0\0" + block[offset + 3 :])
+        known = _timed_blocks.get((offset, block[:offset] + b"\0\0\0" + block[offset + 3 :]))
         if known is not None:
             status, index = known
             value = int.from_bytes(block[offset : offset + 3], "little")
@@ -313,7 +314,7 @@ def _decode_new_status(block: bytes) -> tuple[StatusVariable, ...]:
     else:
         offset = sum(len(each.encode()) for each in status[:index]) + 1
         _time_offsets[len(block)] = offset
-        _timed_blocks[block[:offset] + b"\0\0\0" + block[offset + 3 :]] = status, index
+        _timed_blocks[offset, block[:offset] + b"\0\0\0" + block[offset + 3 :]] = status, index
     return status
 
 

@@ -13,6 +13,7 @@ Memory does not grow with the file: findings are given away, and one event is he
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -57,6 +58,8 @@ class FileAudit:
         self.events = 0
         self.transactions = 0
         self.damaged_transactions = 0
+        self.outcomes: Counter[str] = Counter()
+        """How many transactions ended in which way; those damaged too, as far as that is known."""
         self._received = 0
         self._ended = False
         self._begun = False
@@ -156,13 +159,12 @@ class FileAudit:
             findings = list(self._examine_event(event))
             ended.extend(self._tracker.feed(event))
             if isinstance(event, TransactionPayload):
-                for finding in self._examine_payload(event, ended):
-                    findings.append(finding)
+                findings.extend(self._examine_payload(event, ended))
+            self._facts.feed(event)
         except GtidalError as error:
             yield from self._spoil(frame, error)
         else:
             self.account.events += len(frame.data)
-            self._facts.feed(event)
             yield from findings
             yield from self._repeated(frame.position)
         for transaction in ended:
@@ -235,7 +237,8 @@ class FileAudit:
             yield self._finding(Kind.PAYLOAD, message, event.header.position, event=event.name)
 
     def _repeated(self, position: int) -> Iterator[Finding]:
-        for gtid in self._facts.repeated:
+        repeated, self._facts.repeated = self._facts.repeated, []
+        for gtid in repeated:
             message = f"{gtid} is in this file, or in one before it, already"
             yield self._finding(Kind.GTID, message, position, severity=self._mild)
 
@@ -243,14 +246,13 @@ class FileAudit:
 
     def _examine_transaction(self, transaction: Transaction) -> Iterator[Finding]:
         self.transactions += 1
+        self.outcomes[transaction.outcome] += 1
         length, position = transaction.length, transaction.position
         whole = transaction.outcome != INCOMPLETE
         name = f"transaction {transaction.gtid}" if transaction.gtid else "a transaction"
         if self._is_damaged(transaction):
             self.damaged_transactions += 1
-            message = f"{name} is damaged"
-            severity = Severity.NOTE
-            yield self._finding(Kind.INCOMPLETE, message, position, size=length, severity=severity)
+            yield self._finding(Kind.INCOMPLETE, f"{name} is damaged", position, severity=Severity.NOTE)
         elif not whole:
             message = f"{name} does not end"
             yield self._finding(Kind.INCOMPLETE, message, position, size=length, severity=self._mild)
@@ -260,7 +262,6 @@ class FileAudit:
         if whole:
             self._facts.settle()
             yield from self._repeated(position)
-            self._facts.repeated = []
         self._damages = [damage for damage in self._damages if damage.end > transaction.end_position]
 
     def _is_damaged(self, transaction: Transaction) -> bool:
@@ -287,6 +288,7 @@ class FileAudit:
                 yield from self._examine_transaction(transaction)
             else:
                 self.transactions += 1
+                self.outcomes[INCOMPLETE] += 1
                 facts.open_gtid = transaction.gtid or f"at {transaction.position}"
         self._facts.finish()
 

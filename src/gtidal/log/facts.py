@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
+from gtidal.errors import DecodeError
 from gtidal.events.control import PreviousGtids, Rotate, Stop
 from gtidal.events.format import CHECKSUM_NAMES, Format, FormatDescription, StartV3
 from gtidal.events.header import IN_USE, RELAY_LOG
@@ -23,8 +24,10 @@ from gtidal.events.transaction import (
     XaPrepare,
     Xid,
 )
+from gtidal.gtid.intervals import GNO_END
 from gtidal.gtid.mariadb import MariadbGtid, MariadbGtidSet, MariadbGtidSetBuilder
 from gtidal.gtid.mysql import GtidSet, GtidSetBuilder
+from gtidal.gtid.text import is_tag
 from gtidal.log.decoder import Frame
 from gtidal.log.transactions import statement_kind
 
@@ -143,6 +146,8 @@ class FactsBuilder:
 
     def feed(self, event: Event) -> None:
         header = event.header
+        if isinstance(event, GtidEvent):
+            _check_gtid(event)
         self._note(header.timestamp, event.type_code, header.end_position)
         if isinstance(event, FormatDescription | StartV3):
             self._format(event)
@@ -253,6 +258,14 @@ class FactsBuilder:
         known = isinstance(previous, MariadbGtidSet) and gtid in previous
         if not self._builder.add(gtid.domain, gtid.server, gtid.sequence) or known:
             self.repeated.append(str(gtid))
+
+
+def _check_gtid(event: GtidEvent) -> None:
+    """Refuse an event with what no GTID can be, before anything is noted of it."""
+    tag = event.tag or ""
+    if not 0 <= event.gno < GNO_END or not is_tag(tag) or tag != tag.lower():
+        message = f"{tag!r}:{event.gno} is no tag and number of a GTID"
+        raise DecodeError(message, position=event.header.position, event=event.name, field="gno")
 
 
 def unite(previous: AnyGtidSet | None, inside: AnyGtidSet | None) -> AnyGtidSet | None:

@@ -150,6 +150,9 @@ class SalvageDecoder(LogDecoder):
         except (KeyProblem, Unsupported) as error:
             raise error.at(file=self.file) from None
         except GtidalError as error:
+            if self._stream_cipher is None and self.position == 0:  # an encryption header that is none
+                self._offset = 0
+                self.encryption = None
             self._lose_head(error, isinstance(error, Truncated))
         return True
 

@@ -7,7 +7,6 @@ are ordered by the number in their name, numerically: 1000000 follows 999999.
 from __future__ import annotations
 
 import glob
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -20,17 +19,11 @@ from gtidal.events.registry import Event
 from gtidal.events.transaction import TransactionPayload
 from gtidal.log.decoder import IBB_MAGIC, Frame, Keys, LogDecoder
 from gtidal.log.encryption import ENCRYPTED_MAGIC
+from gtidal.log.facts import LogName
 
 CHUNK = 1 << 20
 STDIN = "-"
-_NUMBERED = re.compile(r"(.*)\.(\d+)", re.DOTALL)
 _MAGICS = (MAGIC, ENCRYPTED_MAGIC, IBB_MAGIC)
-
-
-def number_in_name(name: str) -> tuple[str, int]:
-    """``binlog.000024`` as (``binlog``, 24); a name without a number sorts by itself."""
-    found = _NUMBERED.fullmatch(name)
-    return (found[1], int(found[2])) if found else (name, -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +79,11 @@ def _expand(given: str | Path) -> list[LogFile]:
 
 
 def _ordered(paths: list[Path]) -> list[LogFile]:
-    return [LogFile(path) for path in sorted(paths, key=lambda path: (number_in_name(path.name), str(path)))]
+    def order(path: Path) -> tuple[str, int, str]:
+        name = LogName.parse(path.name)
+        return name.base, -1 if name.number is None else name.number, str(path)
+
+    return [LogFile(path) for path in sorted(paths, key=order)]
 
 
 def _looks_like_log(path: Path) -> bool:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import BinaryIO, Protocol
 
-from gtidal.errors import GtidalError, Truncated, UsageError
+from gtidal.errors import GtidalError, KeyProblem, NotABinlog, Truncated, UsageError
 from gtidal.events.control import PreviousGtids, Rotate
 from gtidal.events.format import Format, FormatDescription
 from gtidal.events.header import IN_USE
@@ -87,7 +87,7 @@ class Dump:
                     self._dump(reader, printer, self.options.start_position if index == 0 else FIRST_POSITION)
                 if printer.stopped:
                     break
-        except UsageError as error:
+        except (UsageError, KeyProblem, NotABinlog) as error:
             self.report(str(error))
             code = WRONG_USE
         except GtidalError as error:
@@ -131,15 +131,16 @@ class Dump:
 
     def _is_mariadb(self, reader: LogReader) -> bool:
         """Told by the first format description, looked at without taking it from the stream."""
-        stream = reader.stream
-        data = stream.peek(1 << 13) if isinstance(stream, io.BufferedReader) else b""
-        decoder = LogDecoder(keys=self._keys, verify_checksum=False)
+        data = _look_ahead(reader.stream)
+        decoder = LogDecoder(reader.name, keys=self._keys, verify_checksum=False)
         decoder.receive_data(data)
         try:
             for _ in range(_FIRST_EVENTS):
                 frame = decoder.next_frame()
                 if frame is None or frame.type_code == FormatDescription.code:
                     break
+        except (KeyProblem, NotABinlog):
+            raise  # before anything is printed
         except GtidalError:
             pass  # reported when the log is read
         # Of a log that ends in its format description, the bytes where the server's version is.
@@ -179,7 +180,13 @@ class Dump:
             try:
                 event = decode(frame)
             except GtidalError as error:
-                event = decode_without_rows(frame, decoder)
+                try:
+                    event = decode_without_rows(frame, decoder)
+                except GtidalError:
+                    if not (mariadb and in_use):
+                        raise
+                    self.report(f"{error}; taken for the end of a log that is being written")
+                    return
                 if not mariadb:
                     self._note_damage(error)
             if guard is not None:
@@ -258,3 +265,15 @@ class Dump:
         self._chunks.clear()
         self._size = 0
         self._out.flush()
+
+
+def _look_ahead(stream: BinaryIO, size: int = 1 << 13) -> bytes:
+    """The stream's next bytes, which stay in it."""
+    if isinstance(stream, io.BufferedReader):
+        return stream.peek(size)
+    if not stream.seekable():
+        return b""
+    start = stream.tell()
+    data = stream.read(size)
+    stream.seek(start)
+    return data

@@ -13,8 +13,8 @@ _SHOWN = bytes(code if chr(code).isalnum() and code < 128 else ord(".") for code
 def hexdump(position: int, data: bytes, header_length: int) -> str:
     """Everything of the block but its first line break.
 
-    Only a header of 19 bytes gets a line of its own. With another length the tool prints from the event's
-    first byte on, yet as many bytes as follow a header of 19."""
+    Only a header of 19 bytes gets a line of its own. With a longer one the tool prints from the event's
+    first byte on, yet as many bytes as follow a header of 19. The 13 of MySQL 3.23 are ours to print."""
     lines = []
     body = data[HEADER_SIZE:]
     if header_length == HEADER_SIZE:
@@ -25,7 +25,7 @@ def hexdump(position: int, data: bytes, header_length: int) -> str:
         )
         position += HEADER_SIZE
     else:
-        body = data[: len(body)]
+        body = data[: len(body)] if header_length > HEADER_SIZE else data
     shown = body.translate(_SHOWN).decode("ascii")
     for start in range(0, len(body), 16):
         left, right = body[start : start + 8].hex(" "), body[start + 8 : start + 16].hex(" ")

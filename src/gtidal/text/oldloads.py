@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gtidal.events.load import CreateFile, ExecLoad, LoadEvent
+from gtidal.events.header import THREAD_SPECIFIC
+from gtidal.events.load import SEPARATORS, CreateFile, ExecLoad, LoadEvent
 from gtidal.text.loads import STEM, LoadFiles
 from gtidal.text.statements import DELIMITER, Session, quoted, quoted_path, text_of
 
@@ -13,7 +14,8 @@ _OPTIONALLY, _REPLACE, _IGNORE = 2, 4, 8
 
 
 class OldLoads:
-    """A file's first block comes with the statement, which is printed when the file is complete."""
+    """A file's first block comes with the statement. That is shown as a comment then, and printed when the file
+    is complete, reading what was put together from the blocks."""
 
     def __init__(
         self,
@@ -26,42 +28,46 @@ class OldLoads:
         self._files = files
         self._skips_schema = skips_schema
         self._warn = warn
-        self._begun: dict[int, CreateFile] = {}
+        self._begun: dict[int, tuple[CreateFile, str]] = {}
 
     def print(self, event: LoadEvent | ExecLoad, line: str) -> str:
         """``line`` is the header line begun; empty in the short form."""
         if isinstance(event, ExecLoad):
             comment = f"{line}\n#Exec_load: file_id={event.file_id}\n" if line else ""
             return comment + self._execute(event)
-        comment = ""
-        if line:
-            comment = f"{line}\tQuery\tthread_id={event.thread_id}\texec_time={event.exec_time}\n"
+        if self._skips_schema(event.schema):
+            return ""
         if not isinstance(event, CreateFile):
-            return comment + self._statement(event, None)
-        self._begun[event.file_id] = event
+            return self._statement(event, line, None)
+        self._begun[event.file_id] = event, line
         if self._files is not None:
             self._files.begin(event.file_id, event.block, event.file.rpartition("/")[2] or STEM)
-        if not line:
-            return ""
-        size = len(event.block)
-        return f"{comment}#{load_data_text(event, None)}# file_id: {event.file_id}  block_len: {size}\n"
+        return self._statement(event, line, None, "# ") + _file_comment(event) if line else ""
 
     def _execute(self, event: ExecLoad) -> str:
-        load = self._begun.pop(event.file_id, None)
+        load, line = self._begun.pop(event.file_id, (None, ""))
         path = self._files.take(event.file_id) if self._files is not None else None
         if load is None:
             self._warn(f"an EXEC_LOAD is left out: the beginning of file {event.file_id} was not read")
             return ""
-        return self._statement(load, path)
+        return self._statement(load, line, path) + (_file_comment(load) if line else "")
 
-    def _statement(self, event: LoadEvent, path: str | None) -> str:
-        if self._skips_schema(event.schema):
-            return ""
-        use = ""
-        if event.schema and event.schema != self._session.schema:
-            self._session.schema = event.schema
-            use = f"use {quoted(event.schema)}{DELIMITER}\n"
-        return use + load_data_text(event, path)
+    def _statement(self, event: LoadEvent, line: str, path: str | None, mark: str = "") -> str:
+        pieces = []
+        if line:
+            pieces.append(f"{line}\tQuery\tthread_id={event.thread_id}\texec_time={event.exec_time}\n")
+        if event.schema != self._session.schema:
+            if event.schema:
+                pieces.append(f"{mark}use {quoted(event.schema)}{DELIMITER}\n")
+            if not mark:
+                self._session.schema = event.schema
+        if event.header.flags & THREAD_SPECIFIC:
+            pieces.append(f"{mark}SET @@session.pseudo_thread_id={event.thread_id}{DELIMITER}\n")
+        return "".join(pieces) + mark + load_data_text(event, path)
+
+
+def _file_comment(event: CreateFile) -> str:
+    return f"# file_id: {event.file_id}  block_len: {len(event.block)}\n"
 
 
 def load_data_text(event: LoadEvent, path: str | None) -> str:
@@ -73,18 +79,25 @@ def load_data_text(event: LoadEvent, path: str | None) -> str:
     elif event.opt_flags & _IGNORE:
         pieces.append("IGNORE ")
     pieces.append(f"INTO TABLE {quoted(event.table)}")
-    pieces.append(f" FIELDS TERMINATED BY {_separator(event.field_terminator)}")
+    field_terminator, enclosed_by, line_terminator, line_start, escaped_by = map(
+        _separator, _separators(event)
+    )
+    pieces.append(f" FIELDS TERMINATED BY {field_terminator}")
     optionally = " OPTIONALLY " if event.opt_flags & _OPTIONALLY else ""
-    pieces.append(f"{optionally} ENCLOSED BY {_separator(event.enclosed_by)}")
-    pieces.append(f" ESCAPED BY {_separator(event.escaped_by)}")
-    pieces.append(f" LINES TERMINATED BY {_separator(event.line_terminator)}")
-    if event.line_start:
-        pieces.append(f" STARTING BY {_separator(event.line_start)}")
+    pieces.append(f"{optionally} ENCLOSED BY {enclosed_by} ESCAPED BY {escaped_by}")
+    pieces.append(f" LINES TERMINATED BY {line_terminator} STARTING BY {line_start}")
     if event.skip_lines > 0:
         pieces.append(f" IGNORE {event.skip_lines} LINES")
     if event.fields:
         pieces.append(f" ({','.join(quoted(name) for name in event.fields)})")
     return "".join(pieces) + f"{DELIMITER}\n"
+
+
+def _separators(event: LoadEvent) -> list[bytes]:
+    """The oldest form has a byte for each, and flags for those that are empty."""
+    flags = event.empty_flags or 0
+    values: list[bytes] = [getattr(event, name) for name in SEPARATORS]
+    return [b"" if flags >> index & 1 else value for index, value in enumerate(values)]
 
 
 def _separator(value: bytes) -> str:

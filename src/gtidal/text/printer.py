@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from zlib import crc32
 
 from gtidal.errors import DecodeError, GtidalError
-from gtidal.events.control import PreviousGtids, Rotate
+from gtidal.events.control import Rotate
 from gtidal.events.format import CRC32, FormatDescription, StartV3
 from gtidal.events.header import ARTIFICIAL, IGNORABLE, IN_USE, RELAY_LOG, Header
 from gtidal.events.load import AppendBlock, BeginLoadQuery, ExecLoad, ExecuteLoadQuery, LoadEvent
@@ -33,10 +33,12 @@ from gtidal.text.events import (
     rows_query_text,
     xa_prepare_text,
 )
+from gtidal.text.filters import GtidFilter
 from gtidal.text.hexdump import base64_lines, hexdump
 from gtidal.text.loads import LoadFiles
 from gtidal.text.oldloads import OldLoads
 from gtidal.text.options import DumpOptions
+from gtidal.text.prologue import closing, opening
 from gtidal.text.rewrite import make_rewriter
 from gtidal.text.statements import (
     DELIMITER,
@@ -139,10 +141,8 @@ class MysqlPrinter:
         self._start_time = options.start_time
         self._stop_time = _FOREVER if options.stop_time is None else options.stop_time
         self._selects = bool(options.offset or options.start_time or options.server_id)
-        self._filters_gtids = (
-            options.skip_gtids or options.include_gtids is not None or options.exclude_gtids is not None
-        )
-        self._filtered_by_gtid = False
+        self._gtid_filter = GtidFilter(options)
+        self._filters_gtids = self._gtid_filter.active
         self._in_transaction = False
         self._seen_gtid = False
         self._skipped_event = False
@@ -152,6 +152,8 @@ class MysqlPrinter:
         self._header_length = 19
         self._checksum = False
         self._tells_invisible_key = False
+        self._positions_of_starts = False
+        """Before MySQL 5.0, a header's position is that of the event's beginning."""
         self._made_by = (-1, -1)
         self._line_start = ""
         self._inner_end: int | None = None
@@ -191,32 +193,10 @@ class MysqlPrinter:
     # --- the frame of the whole output
 
     def head(self) -> str:
-        options = self.options
-        lines = [
-            "# The proper term is pseudo_replica_mode, but we use this compatibility alias\n"
-            "# to make the statement usable on server versions 8.0.24 and older.\n"
-            "/*!50530 SET @@SESSION.PSEUDO_SLAVE_MODE=1*/;\n"
-        ]
-        if options.disable_log_bin:
-            lines.append("/*!32316 SET @OLD_SQL_LOG_BIN=@@SQL_LOG_BIN, SQL_LOG_BIN=0*/;\n")
-        lines.append("/*!50003 SET @OLD_COMPLETION_TYPE=@@COMPLETION_TYPE,COMPLETION_TYPE=0*/;\n")
-        if options.charset is not None:
-            lines.append(
-                "\n/*!40101 SET @OLD_CHARACTER_SET_CLIENT=@@CHARACTER_SET_CLIENT */;"
-                "\n/*!40101 SET @OLD_CHARACTER_SET_RESULTS=@@CHARACTER_SET_RESULTS */;"
-                "\n/*!40101 SET @OLD_COLLATION_CONNECTION=@@COLLATION_CONNECTION */;"
-                f"\n/*!40101 SET NAMES {options.charset} */;\n"
-            )
-        if options.idempotent:
-            lines.append("/*!50700 SET @@SESSION.RBR_EXEC_MODE=IDEMPOTENT*/;\n\n")
-        if options.require_row_format:
-            lines.append("/*!80019 SET @@SESSION.REQUIRE_ROW_FORMAT=1*/;\n\n")
-        lines.append(f"DELIMITER {DELIMITER}\n")
-        return "".join(lines)
+        return opening(self.options)
 
     def tail(self) -> str:
         """The end; text that still waits for its statement's end is not printed, as the tool does not."""
-        options = self.options
         if self._waiting:
             self._warn("the output ends inside a statement: its variables are not printed")
         elif self._unflushed:
@@ -224,21 +204,9 @@ class MysqlPrinter:
         if self._skipped_event:
             self._out.append(f"COMMIT /* added by mysqlbinlog */{DELIMITER}\n")
         self._end_log()
-        lines = [*self._out, "DELIMITER ;\n# End of log file\n"]
+        text = "".join(self._out)
         self._out.clear()
-        lines.append("/*!50003 SET COMPLETION_TYPE=@OLD_COMPLETION_TYPE*/;\n")
-        if options.disable_log_bin:
-            lines.append("/*!32316 SET SQL_LOG_BIN=@OLD_SQL_LOG_BIN*/;\n")
-        if options.charset is not None:
-            lines.append(
-                "/*!40101 SET CHARACTER_SET_CLIENT=@OLD_CHARACTER_SET_CLIENT */;\n"
-                "/*!40101 SET CHARACTER_SET_RESULTS=@OLD_CHARACTER_SET_RESULTS */;\n"
-                "/*!40101 SET COLLATION_CONNECTION=@OLD_COLLATION_CONNECTION */;\n"
-            )
-        lines.append("/*!50530 SET @@SESSION.PSEUDO_SLAVE_MODE=0*/;\n")
-        if options.idempotent:
-            lines.append("/*!50700 SET @@SESSION.RBR_EXEC_MODE=STRICT*/;\n")
-        return "".join(lines)
+        return text + closing(self.options)
 
     def _end_log(self) -> None:
         """Between logs, and at the end: leave no transaction open and no GTID assigned."""
@@ -275,7 +243,7 @@ class MysqlPrinter:
             return
         if not self._short:
             self._head.append(f"# at {position}\n")
-        if self._filters_gtids and self._skips_gtid(event):
+        if self._filters_gtids and self._gtid_filter.skips(event):
             return
         self._handlers.get(code, self._unknown)(position, data, event, decoder)
 
@@ -303,6 +271,8 @@ class MysqlPrinter:
             date = self._clock.header(header.timestamp)
             self._line_start = f"#{date} server id {header.server_id}  end_log_pos "
         log_pos = header.log_pos if self._inner_end is None else self._inner_end
+        if self._positions_of_starts and log_pos:
+            log_pos += header.size
         checksum = event.checksum
         if checksum is not None and self._checksum:
             line = f"{self._line_start}{log_pos} CRC32 0x{checksum:08x} "
@@ -311,30 +281,6 @@ class MysqlPrinter:
         if self._hexdump:
             line += "\n" + hexdump(position, data, self._header_length)
         return line
-
-    def _skips_gtid(self, event: Event) -> bool:
-        options = self.options
-        match event:
-            case GtidEvent():
-                skip = False
-                key = (event.uuid, event.tag or "", event.gno)
-                if options.include_gtids is not None:
-                    skip = not options.include_gtids.has(*key)
-                if options.exclude_gtids is not None:
-                    skip = skip or options.exclude_gtids.has(*key)
-                self._filtered_by_gtid = skip
-                return skip or options.skip_gtids
-            case PreviousGtids():
-                return options.skip_gtids
-            case Xid():
-                skip, self._filtered_by_gtid = self._filtered_by_gtid, False
-                return skip
-            case Query():
-                skip = self._filtered_by_gtid
-                if ends_group(event.query):
-                    self._filtered_by_gtid = False
-                return skip
-        return self._filtered_by_gtid and event.type_code not in _NEVER_FILTERED
 
     def _skips_schema(self, schema: str) -> bool:
         return self.options.database is not None and schema != self.options.database
@@ -351,8 +297,10 @@ class MysqlPrinter:
             )
         relay = header.flags & RELAY_LOG
         self._checksum = isinstance(event, FormatDescription) and event.checksum_algorithm == CRC32
-        if isinstance(event, FormatDescription):
-            self._header_length = event.common_header_length
+        self._positions_of_starts = isinstance(event, StartV3)
+        self._header_length = (
+            event.common_header_length if isinstance(event, FormatDescription) else header.length
+        )
         if not relay:
             if header.log_pos > 0 and not self._first_format:
                 self._end_log()
@@ -374,7 +322,7 @@ class MysqlPrinter:
             if not header.flags & ARTIFICIAL and event.created:
                 head.append(f"ROLLBACK{DELIMITER}\n")
             if self.options.base64 != "never" and not self._short:
-                if self._base64:
+                if self._base64 and isinstance(event, FormatDescription):
                     head.append(f"BINLOG '\n{base64_lines(data)}'{DELIMITER}\n")
                 self._printed_format = True
                 if self.options.skip_gtids:
@@ -647,7 +595,3 @@ def row_flags(flags: int) -> str:
     names = "".join(name for bit, name in _ROW_FLAGS if flags & bit)
     unknown = flags & ~0x1F
     return f" flags:{names}" + (f" UNKNOWN_FLAG(0x{unknown:x})" if unknown else "")
-
-
-_NEVER_FILTERED = {3, 4, 7, 15, 26, 28}
-"""STOP, ROTATE, SLAVE, FORMAT_DESCRIPTION, INCIDENT, IGNORABLE."""

@@ -43,25 +43,24 @@ class Clock:
         return f"{date}.{fraction:06} {zone}"
 
 
+_SIGN = r"(?:_|[^\w\s])"
 _DELIMITED = re.compile(
-    r"\s*(\d{4}|\d{1,2})[^\w\s](\d{1,2})[^\w\s](\d{1,2})(?:T|\s+|[^\w\s])"
-    r"(\d{1,2})(?:[^\w\s](\d{1,2})(?:[^\w\s](\d{1,2})(?:\.\d*)?)?)?\s*",
+    rf"\s*(\d{{4}}|\d{{1,2}}){_SIGN}(\d{{1,2}}){_SIGN}(\d{{1,2}})(?:T|\s+|{_SIGN})"
+    rf"(\d{{1,2}})(?:{_SIGN}(\d{{1,2}})(?:{_SIGN}(\d{{1,2}})(?:\.\d*)?)?)?\s*",
     re.ASCII,
 )
-_PACKED = re.compile(r"\s*(\d{4}|\d{2})(\d{2})(\d{2})T?(\d{2})(\d{2})(\d{2})?(?:\.\d*)?\s*", re.ASCII)
+_PACKED = re.compile(
+    r"\s*(\d\d(?:\d\d)?)" + r"(\d\d)" * 2 + "T?" + r"(\d\d)" * 3 + r"(?:\.\d*)?\s*", re.ASCII
+)
 
 
 def parse_datetime(text: str) -> int:
     """A date and time in any form MySQL takes for a DATETIME, in the local time zone, as seconds since 1970."""
-    match = _DELIMITED.fullmatch(text)
-    if match is None:
-        digits = re.match(r"\s*\d+", text)
-        if digits is not None and len(digits[0].strip()) in (12, 14):
-            match = _PACKED.fullmatch(text)
+    match = _DELIMITED.fullmatch(text) or _PACKED.fullmatch(text)
     if match is None:
         raise _wrong(text)
     numbers = [int(part or 0) for part in match.groups()]
-    if len(match[1]) == 2 or len(match[1]) == 1:
+    if len(match[1]) <= 2:
         numbers[0] += 2000 if numbers[0] < 70 else 1900
     year, month, day, hour, minute, second = numbers
     overflow = 0

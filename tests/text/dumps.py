@@ -1,0 +1,34 @@
+"""Running ``gtidal dump`` in a test, without its command line."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gtidal.text.dumping import Dump
+from gtidal.text.options import DumpOptions
+
+
+class Dumped(NamedTuple):
+    code: int
+    text: bytes
+    messages: list[str]
+
+    @property
+    def events(self) -> str:
+        """What is printed between the opening and the closing lines."""
+        body = self.text.partition(b"DELIMITER /*!*/;\n")[2].partition(b"DELIMITER ;\n")[0]
+        return body.decode("utf-8", "surrogateescape")
+
+
+def dump(paths: Path | str | Sequence[Path | str], load_folder: Path | None = None, **options: Any) -> Dumped:
+    given = [paths] if isinstance(paths, Path | str) else paths
+    out = io.BytesIO()
+    messages: list[str] = []
+    folder = None if load_folder is None else str(load_folder)
+    made = Dump(
+        list(map(str, given)), DumpOptions(**options), out, report=messages.append, load_folder=folder
+    )
+    return Dumped(made.run(), out.getvalue(), messages)
