@@ -22,6 +22,7 @@ from tests.live.printed import Printed, run_reader, without_folder
 from tests.live.reading import every_scenario, frames, open_decoder
 from tests.live.scenarios import Logs, Scenario, scenarios
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "shop"
 LARGE = 300_000
 """Bytes of log from which on only a few modes are compared."""
 
@@ -326,3 +327,12 @@ def test_encrypted_logs(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
         theirs = run_reader(logs.scenario.kind, ["-vv"], [logs.folder / f"plain.{file.name}"])
         ours = run_gtidal(["-vv", f"--key-file={logs.folder / 'keyring'}", str(file)], monkeypatch)
         check(ours, theirs, f"{logs.name}: dump -vv {file.name}")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["-v"], ["-vv", "--base64-output=decode-rows", "--print-table-metadata"]]
+)
+def test_the_example(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    files = sorted(EXAMPLE.glob("binlog.0*"))
+    theirs = run_reader("mysql", arguments, files)
+    check(run_gtidal([*arguments, str(EXAMPLE / "binlog.index")], monkeypatch), theirs, "examples/shop")

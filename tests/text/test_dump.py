@@ -240,7 +240,7 @@ class TestOldLogs:
         assert path.read_bytes() == b"1,2\n"
         assert (
             f"LOAD DATA LOCAL INFILE '{path}' REPLACE INTO TABLE `t` FIELDS TERMINATED BY ',' OPTIONALLY  "
-            "ENCLOSED BY '\"' ESCAPED BY '\\\\' LINES TERMINATED BY '\\n' IGNORE 2 LINES (`a`,`b`)/*!*/;\n"
+            "ENCLOSED BY '\"' ESCAPED BY '\\\\' LINES TERMINATED BY '\\n' STARTING BY '' IGNORE 2 LINES (`a`,`b`)/*!*/;\n"
         ) in found.events
 
     def test_positions(self, made: Path) -> None:

@@ -33,6 +33,7 @@ from gtidal.events.frame import (
     header_length,
     initial_format,
 )
+from gtidal.events.header import IGNORABLE
 from gtidal.events.mariadb import PartialRowData, StartEncryption
 from gtidal.events.registry import EVENTS, Context, Event
 from gtidal.events.rows import RowsEvent
@@ -300,7 +301,8 @@ class LogDecoder:
                 self.context.format = event.format
                 self.context.tables.clear()
                 self._table_maps.clear()
-            elif isinstance(event, StartEncryption):
+            elif isinstance(event, StartEncryption) and not event.header.flags & IGNORABLE:
+                # a server that sends its log sends this event too, ignorable, and the others decrypted
                 key = self._keys.mariadb(event.key_version)
                 self._ciphers = [MariadbCipher(key, event.nonce, counter) for counter in (False, True)]
         except GtidalError as error:

@@ -339,8 +339,11 @@ class MysqlPrinter:
 
     def _query(self, position: int, data: bytes, event: Query, decoder: LogDecoder) -> None:
         query = event.query
-        skips = self._skips_schema(event.schema) and not is_transaction_keyword(query)
-        ends, starts = ends_group(query), starts_group(query)
+        if query == b"BEGIN":  # the most frequent one
+            skips, ends, starts = False, False, True
+        else:
+            skips = self._skips_schema(event.schema) and not is_transaction_keyword(query)
+            ends, starts = ends_group(query), starts_group(query)
         if self._waiting:
             if not skips:
                 for waiting in self._waiting:

@@ -196,10 +196,10 @@ class Session:
     def before_query(self, event: QueryEvent, query: bytes, header: str, type_name: str) -> str:
         """All lines before the statement's text."""
         settings, microsecond = self.settings(event.status)
-        flags = event.header.flags
-        lines = []
+        flags, timestamp = event.header.flags, event.header.timestamp
+        line = use = changes = ""
         if not self.short_form:
-            lines.append(
+            line = (
                 f"{header}\t{type_name}\tthread_id={event.thread_id}\texec_time={event.exec_time}"
                 f"\terror_code={event.error_code}{settings.xid}\n"
             )
@@ -209,30 +209,27 @@ class Session:
         elif event.schema != self.schema:
             self.schema = event.schema
             if event.schema:
-                lines.append(f"use {quoted(event.schema)}{DELIMITER}\n")
-        if microsecond:
-            lines.append(f"SET TIMESTAMP={event.header.timestamp}.{microsecond:06}{DELIMITER}\n")
-        else:
-            lines.append(f"SET TIMESTAMP={event.header.timestamp}{DELIMITER}\n")
+                use = f"use {quoted(event.schema)}{DELIMITER}\n"
+        fraction = f".{microsecond:06}" if microsecond else ""
         if not self.thread_id_printed or (flags & THREAD_SPECIFIC and event.thread_id != self.thread_id):
-            self._thread_id(lines, event.thread_id)
+            changes = self._thread_id(event.thread_id)
         if settings is not self._current:
-            self._changes(lines, settings)
+            changes += self._changes(settings)
             self._current = settings
         else:
-            lines.append(settings.explicit)
-            lines.append(settings.always)
-        return "".join(lines)
+            changes += settings.explicit + settings.always
+        return f"{line}{use}SET TIMESTAMP={timestamp}{fraction}{DELIMITER}\n{changes}"
 
-    def _thread_id(self, lines: list[str], thread_id: int) -> None:
+    def _thread_id(self, thread_id: int) -> str:
         if not self.print_thread_id:
-            return
-        printed = 999999999 if self.short_form else thread_id
-        lines.append(f"SET @@session.pseudo_thread_id={printed}{DELIMITER}\n")
+            return ""
         self.thread_id = thread_id
         self.thread_id_printed = True
+        printed = 999999999 if self.short_form else thread_id
+        return f"SET @@session.pseudo_thread_id={printed}{DELIMITER}\n"
 
-    def _changes(self, lines: list[str], new: Settings) -> None:
+    def _changes(self, new: Settings) -> str:
+        lines: list[str] = []
         if new.flags2 is not None:
             changed = ~0 if self.flags2 is None else self.flags2 ^ new.flags2
             if changed:
@@ -279,6 +276,7 @@ class Session:
                 f"/*!90700 SET @@session.enable_cascade_triggers={new.cascade_triggers}*/{DELIMITER}\n"
             )
             self.cascade_triggers = new.cascade_triggers
+        return "".join(lines)
 
     def _charset(self, lines: list[str], charset: tuple[int, int, int]) -> None:
         lines.append(charset_text(charset))
