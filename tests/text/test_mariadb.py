@@ -38,13 +38,21 @@ def test_oracle(log: CorpusLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 WHEN = 1_700_000_000
 VERSION = "11.8.6-MariaDB-log"
+FIXED_SIZES = (
+    bytes.fromhex("380d0008001200040404041200 00e400041a08000000080808020000000a0a0a0000000000000a0a0a")
+    + bytes(118)
+    + bytes.fromhex("0004130400 0d0808080a0a0a")
+)
+"""What MariaDB 11.8 announces: the sizes of the fixed parts of its 171 types."""
 
 
 def make_log(
     path: Path, *events: Event, checksum: int = NO_CHECKSUM, version: str = VERSION, flags: int = 0
 ) -> Path:
     first = format_description(version, checksum)
-    first = replace(first, created=0, header=replace(first.header, flags=flags))
+    first = replace(
+        first, created=0, post_header_lengths=FIXED_SIZES, header=replace(first.header, flags=flags)
+    )
     data = MAGIC
     for event in (first, *events):
         old = event.header
@@ -74,7 +82,10 @@ HEAD = "#231114 22:13:20 server id 1  end_log_pos "
 
 
 def gtid(sequence: int, flags: int = 0, **more: Any) -> mariadb.MariadbGtidEvent:
-    return mariadb.MariadbGtidEvent(sequence=sequence, domain=more.pop("domain", 0), flags=flags, **more)
+    """Padded to 19 bytes, as servers do."""
+    event = mariadb.MariadbGtidEvent(sequence=sequence, domain=more.pop("domain", 0), flags=flags, **more)
+    missing = 19 - len(event.encode(context()))
+    return replace(event, padding=bytes(max(0, missing)))
 
 
 def query(text: str, schema: str = "", *status: statement.StatusVariable, **header: int) -> statement.Query:
@@ -176,9 +187,23 @@ def test_a_gtid_that_goes_back_ends_the_output(tmp_path: Path) -> None:
 def test_gtids_that_the_first_list_covers_may_come_again(tmp_path: Path) -> None:
     entries = (mariadb.GtidListEntry(0, 1, 5),)
     log = make_log(
-        tmp_path / "log.000001", mariadb.GtidList(list_flags=0, entries=entries), gtid(6, 1), gtid(4, 1)
+        tmp_path / "log.000001",
+        mariadb.GtidList(list_flags=0, entries=entries),
+        gtid(6, 1),
+        gtid(4, 1),
+        gtid(5, 1),
     )
     assert dump(log).code == 0
+
+
+def test_a_domain_that_does_not_come_back_to_where_it_began(tmp_path: Path) -> None:
+    """All is printed; the complaint comes last."""
+    entries = (mariadb.GtidListEntry(0, 1, 5),)
+    log = make_log(tmp_path / "log.000001", mariadb.GtidList(list_flags=0, entries=entries), gtid(3, 1))
+    found = dump(log)
+    assert found.code == 1
+    assert "0-1-3" in found.messages[0]
+    assert found.text.endswith(b"MODE=0*/;\n")
 
 
 def test_gtid_list(tmp_path: Path) -> None:
@@ -434,12 +459,16 @@ def test_hexdump(tmp_path: Path) -> None:
     )
 
 
-def test_start_encryption(tmp_path: Path) -> None:
-    """Without a key the tool knows no more than that; so say we, before we name what is needed."""
-    event = mariadb.StartEncryption(1, 1, bytes(range(12)))
-    found = dump(make_log(tmp_path / "log.000001", event, control.Stop()))
-    assert found.code != 0
-    assert "key" in found.messages[0]
+@pytest.mark.parametrize("open_log", [True, False])
+def test_start_encryption(tmp_path: Path, open_log: bool) -> None:
+    """Without a key the text is that of the tool, which never has one; but we say what is needed."""
+    event = mariadb.StartEncryption(1, 3, bytes(range(12)))
+    found = dump(make_log(tmp_path / "log.000001", event, control.Stop(), flags=int(open_log)))
+    assert found.code == 2
+    assert "key version 3" in found.messages[0]
+    scheme = "# Encryption scheme: 1, key_version: 3, nonce: 000102030405060708090a0b\n"
+    assert found.events.endswith(f"{scheme}# The rest of the binlog is encrypted!\n")
+    assert found.text.endswith(b"MODE=0*/;\n") is open_log
 
 
 @pytest.mark.parametrize(

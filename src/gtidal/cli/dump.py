@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from gtidal.cli.getopt import MysqlStyleCommand
 from gtidal.errors import UsageError
 from gtidal.gtid.mysql import GtidSet
 from gtidal.sources.files import STDIN, find_logs
@@ -237,4 +238,4 @@ def _rewrite_rule(rule: str) -> tuple[str, str]:
 
 
 def register(app: typer.Typer) -> None:
-    app.command("dump", help=EXAMPLES, no_args_is_help=True)(dump)
+    app.command("dump", cls=MysqlStyleCommand, help=EXAMPLES, no_args_is_help=True)(dump)

@@ -10,7 +10,9 @@ from typing import BinaryIO, Protocol
 from gtidal.errors import GtidalError, KeyProblem, NotABinlog, Truncated, UsageError
 from gtidal.events.control import PreviousGtids, Rotate
 from gtidal.events.format import Format, FormatDescription
+from gtidal.events.frame import HEADER_SIZE, decode_event
 from gtidal.events.header import IN_USE
+from gtidal.events.mariadb import StartEncryption
 from gtidal.events.registry import Event
 from gtidal.log.decoder import Frame, Keys, LogDecoder
 from gtidal.sources.files import STDIN, LogReader, open_log
@@ -24,6 +26,8 @@ from gtidal.text.rows import RowPrinter
 FINE, DATA_PROBLEM, WRONG_USE = 0, 1, 2
 _BLOCK = 1 << 17
 _FIRST_EVENTS = 4
+_LONGEST_START_ENCRYPTION = 256
+_LARGE = 1 << 20
 
 
 class Printer(Protocol):
@@ -95,10 +99,13 @@ class Dump:
             code = DATA_PROBLEM
         if self._damaged and code == FINE:
             code = DATA_PROBLEM
-        if code == DATA_PROBLEM and isinstance(printer, MariadbPrinter):
+        if code != FINE and isinstance(printer, MariadbPrinter):
             self._write(printer.after_error())
         elif printer is not None:
             self._write(printer.tail())
+        if code == FINE and isinstance(printer, MariadbPrinter) and (missing := printer.missing()):
+            self.report(missing)
+            code = DATA_PROBLEM
         self._flush()
         return code
 
@@ -163,6 +170,11 @@ class Dump:
                 frame = next_frame() or reader.next_frame()
                 if verify and frame is not None and decoder.format.has_checksums:
                     decoder.check(frame)
+            except KeyProblem as error:
+                if isinstance(printer, MariadbPrinter):
+                    self._write(self._encryption_text(reader, printer, error.position))
+                    self._write(printer.tail() if in_use else "")
+                raise
             except forgiven:
                 if not in_use:
                     raise
@@ -196,6 +208,8 @@ class Dump:
                 write(text)
             if printer.stopped:
                 return
+            if len(data) > _LARGE:
+                del frame, data, event, text  # gone before the next one is read
 
     def _go_to(self, reader: LogReader, printer: Printer, start: int) -> bool:
         """To the first event wanted. The format description before it is printed all the same, at the
@@ -224,6 +238,19 @@ class Dump:
         frame, event = found
         self._write(printer.event(Frame(last, frame.data), event, decoder))
         return bool(event.header.flags & IN_USE)
+
+    @staticmethod
+    def _encryption_text(reader: LogReader, printer: MariadbPrinter, position: int | None) -> str:
+        """What MariaDB's tool, which has no keys, prints where the encrypted part of a log begins."""
+        if position is None or not reader.stream.seekable():
+            return ""
+        reader.stream.seek(position)
+        data = reader.stream.read(_LONGEST_START_ENCRYPTION)
+        data = data[: int.from_bytes(data[9:13], "little")]
+        if len(data) < HEADER_SIZE or data[4] != StartEncryption.code:
+            return ""
+        event = decode_event(data, position, reader.decoder.context)
+        return printer.event(Frame(position, data), event, reader.decoder)
 
     def _go_exactly_to(self, reader: LogReader, printer: Printer, start: int) -> bool:
         """As ``_go_to``, for MariaDB's tool: it prints each format description where it is, and then begins at

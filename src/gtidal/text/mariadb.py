@@ -210,6 +210,10 @@ class MariadbPrinter:
             )
         return "".join(lines)
 
+    def missing(self) -> str | None:
+        """What the tool complains of after all is printed, and ends with an error for."""
+        return self._order.missing()
+
     # --- one event
 
     def event(self, frame: Frame, event: Event, decoder: LogDecoder) -> str:

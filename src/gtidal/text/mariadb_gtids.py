@@ -40,6 +40,14 @@ class GtidOrder:
             )
         self._last[event.domain] = event
 
+    def missing(self) -> str | None:
+        """At the end, a domain that went back behind what the first list covers, and did not get there again."""
+        for domain, start in (self._start or {}).items():
+            last = self._last.get(domain)
+            if last is not None and last.sequence < start:
+                return f"domain {domain} ends at {last.gtid}, before {start}, where the first log began"
+        return None
+
 
 def gtid_words(event: MariadbGtidEvent) -> str:
     flags, extra = event.flags, event.extra_flags or 0
