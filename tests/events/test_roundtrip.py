@@ -33,14 +33,25 @@ def check_frame(context: Context, frame: Frame) -> None:
         assert encoded == frame.data
 
 
-@pytest.mark.parametrize("log", corpus_logs(), ids=str)
+LOGS = [log for log in corpus_logs() if "IBB_FORMAT" not in log.flags]
+
+
+@pytest.mark.parametrize("log", LOGS, ids=str)
 def test_corpus(log: CorpusLog) -> None:
-    if "IBB_FORMAT" in log.flags:
-        return
+    check_log(log, 400)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("log", LOGS, ids=str)
+def test_the_whole_corpus(log: CorpusLog) -> None:
+    check_log(log, 1_000_000)
+
+
+def check_log(log: CorpusLog, most: int) -> None:
     decoder = LogDecoder(log.name, verify_checksum=False)
     decoder.receive_data(log.data)
     checked = 0
-    while (frame := decoder.next_frame()) is not None:
+    while checked < most and (frame := decoder.next_frame()) is not None:
         context = Context(decoder.format, dict(decoder.context.tables))
         try:
             event = decoder.decode(frame)

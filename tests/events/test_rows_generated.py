@@ -175,7 +175,7 @@ def events(draw: st.DrawFn) -> RowsEvent:
 
 
 @settings(
-    max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 @given(events())
 def test_rows_round_trip(event: RowsEvent) -> None:

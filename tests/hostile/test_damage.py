@@ -90,7 +90,7 @@ def boundaries(data: bytes) -> list[int]:
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_prefix(part: int) -> None:
     data = small_log(part)
-    for end in range(part % 3, len(data), 3):  # `make soak` takes every one
+    for end in range(part % 5, len(data), 5):  # `make soak` takes every one
         survive(data[:end])
     assert survive(data) == len(SAMPLES[part::PARTS]) + 2
 
@@ -98,7 +98,7 @@ def test_every_prefix(part: int) -> None:
 @pytest.mark.parametrize("part", range(PARTS))
 def test_damaged_bytes_sampled(part: int) -> None:
     data = small_log(part)
-    chosen = random.Random(part).sample(range(len(data)), 60)
+    chosen = random.Random(part).sample(range(len(data)), 30)
     for damaged in damaged_bytes(data, chosen):
         survive(damaged)
 
@@ -113,7 +113,7 @@ def test_every_damaged_byte(part: int) -> None:
         survive(damaged)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     part=st.integers(0, PARTS - 1),
     cuts=st.lists(
@@ -169,7 +169,7 @@ def test_lying_lengths(code: int) -> None:
 @pytest.mark.parametrize("log", [log for log in corpus_logs() if "IBB_FORMAT" not in log.flags], ids=str)
 def test_prefixes_around_boundaries(log: CorpusLog) -> None:
     data = log.data[:4000]
-    for end in boundaries(data)[:8]:
+    for end in boundaries(data)[:4]:
         for cut in range(max(0, end - 3), min(len(data), end + 24)):
             survive(data[:cut])
 

@@ -14,7 +14,7 @@ from gtidal.events import Event, Header, control, encode_event, load, mariadb, r
 from gtidal.events.format import CRC32, MAGIC, NO_CHECKSUM
 from gtidal.events.transaction import XaPrepare, Xid
 from gtidal.text.dumping import Dump
-from gtidal.text.mariadb_session import is_transaction_keyword, logged_flags
+from gtidal.text.mariadb_session import is_transaction_keyword, named_flags
 from tests.logs import CorpusLog, context, corpus_logs, format_description
 from tests.text.dumps import Dumped, dump
 from tests.text.test_dump_corpus import ORACLE_OPTIONS, oracle
@@ -240,7 +240,7 @@ def test_settings(tmp_path: Path) -> None:
         "/*!\\C utf8mb4 *//*!*/;",
         "SET @@session.character_set_client=utf8mb4,@@session.collation_connection=2304,"
         "@@session.collation_server=8/*!*/;",
-        "SET @@session.character_set_collations='utf8mb4=utf8mb4_uca1400_ai_ci,latin1=latin1_german1_ci'/*!*/;",
+        "SET @@session.character_set_collations='latin1=latin1_german1_ci,utf8mb4=utf8mb4_uca1400_ai_ci'/*!*/;",
         "SET @@session.lc_time_names=0/*!*/;",
         "SET @@session.collation_database=DEFAULT/*!*/;",
     ]
@@ -251,18 +251,24 @@ def test_settings(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("version", "flags"),
     [
-        ("8.0.40", 0x0C084000),
-        ("10.3.36-MariaDB", 0x0C084000),
-        ("10.5.2-MariaDB", 0x1C084000),
-        ("10.5.17-MariaDB", 0x1D084000),
-        ("10.6.8-MariaDB", 0x1C084000),
-        ("10.10.1-MariaDB", 0x1D084000),
-        ("10.11.2-MariaDB", 0x5D084000),
-        ("11.8.6-MariaDB", 0x5D084000),
+        ("8.0.40", 0x4C08C000),
+        ("10.3.36-MariaDB", 0x4C08C000),
+        ("10.5.2-MariaDB", 0x5C08C000),
+        ("10.5.17-MariaDB", 0x5D08C000),
+        ("10.6.8-MariaDB", 0x5C08C000),
+        ("10.10.1-MariaDB", 0x5D08C000),
+        ("10.11.2-MariaDB", 0x5D08C000),
+        ("11.8.6-MariaDB", 0x5D08C000),
     ],
 )
 def test_flags_by_version(version: str, flags: int) -> None:
-    assert logged_flags(version) == flags
+    assert named_flags(version) == flags
+
+
+def test_a_flag_without_a_name(tmp_path: Path) -> None:
+    events = query("a", "", statement.Flags2(0, 0)), query("b", "", statement.Flags2(0, 1))
+    text = printed(tmp_path, *events, short_form=True)
+    assert text.endswith("a\n/*!*/;\nSET TIMESTAMP=1700000000/*!*/;\nSET /*!*/;\nb\n/*!*/;\n")
 
 
 @pytest.mark.parametrize(

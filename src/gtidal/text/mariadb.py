@@ -54,7 +54,7 @@ from gtidal.text.mariadb_events import (
     with_rows,
 )
 from gtidal.text.mariadb_gtids import GtidOrder, gtid_words
-from gtidal.text.mariadb_session import MariadbSession, is_transaction_keyword, logged_flags
+from gtidal.text.mariadb_session import MariadbSession, is_transaction_keyword, named_flags
 from gtidal.text.options import FIRST_POSITION, DumpOptions
 from gtidal.text.printer import NoRows, RowText
 from gtidal.text.statements import DELIMITER, load_text, quoted, text_of
@@ -307,7 +307,7 @@ class MariadbPrinter:
     def _note_format(self, event: FormatDescription) -> None:
         self._checksum = event.checksum_algorithm == CRC32
         self._header_length = event.common_header_length
-        self._file.session.known_flags = logged_flags(event.server_version)
+        self._file.session.named_flags = named_flags(event.server_version)
 
     def _format(self, position: int, data: bytes, event: FormatDescription) -> None:
         header = event.header

@@ -25,11 +25,12 @@ from gtidal.text.statements import (
     user_var_value,
 )
 
-AUTO_IS_NULL, NOT_AUTOCOMMIT, NO_FOREIGN_KEYS, RELAXED_UNIQUE = 1 << 14, 1 << 19, 1 << 26, 1 << 27
-EXPLICIT_TIMESTAMP, IF_EXISTS, INSERT_HISTORY = 1 << 24, 1 << 28, 1 << 30
-_NO_CONSTRAINTS = 1 << 39
-"""No server logs it: it is printed once, as what it always is."""
-_OLDEST_FLAGS = AUTO_IS_NULL | NOT_AUTOCOMMIT | NO_FOREIGN_KEYS | RELAXED_UNIQUE
+AUTO_IS_NULL, NO_CONSTRAINT_CHECKS, NOT_AUTOCOMMIT = 1 << 14, 1 << 15, 1 << 19
+NO_FOREIGN_KEYS, RELAXED_UNIQUE, INSERT_HISTORY = 1 << 26, 1 << 27, 1 << 30
+EXPLICIT_TIMESTAMP, IF_EXISTS = 1 << 24, 1 << 28
+_ALWAYS_NAMED = (
+    AUTO_IS_NULL | NO_CONSTRAINT_CHECKS | NOT_AUTOCOMMIT | NO_FOREIGN_KEYS | RELAXED_UNIQUE | INSERT_HISTORY
+)
 _FIRST_PATCH = {5: 17, 6: 9, 7: 5, 8: 4, 9: 2}
 """By the minor version of MariaDB 10: the patch level that began to log EXPLICIT_TIMESTAMP."""
 _MAX_MICROSECOND = 999_999
@@ -40,26 +41,23 @@ _FLAGS2 = (
     (AUTO_IS_NULL, "@@session.sql_auto_is_null", False),
     (RELAXED_UNIQUE, "@@session.unique_checks", True),
     (NOT_AUTOCOMMIT, "@@session.autocommit", True),
-    (_NO_CONSTRAINTS, "@@session.check_constraint_checks", True),
+    (NO_CONSTRAINT_CHECKS, "@@session.check_constraint_checks", True),
     (IF_EXISTS, "@@session.sql_if_exists", False),
     (EXPLICIT_TIMESTAMP, "@@session.explicit_defaults_for_timestamp", False),
     (INSERT_HISTORY, "@@session.system_versioning_insert_history", False),
 )
-_ALWAYS_NAMED = _OLDEST_FLAGS | _NO_CONSTRAINTS | INSERT_HISTORY
 
 
-def logged_flags(server_version: str) -> int:
-    """The bits of FLAGS2 that a server of this version means; in an older one they are other things."""
+def named_flags(server_version: str) -> int:
+    """The bits of FLAGS2 that the tool names in the log of a server of this version; two of them were other
+    things once. A change of other bits is printed too, as a SET of nothing."""
     version = version_numbers(server_version)
-    flags = _OLDEST_FLAGS
     if "MariaDB" not in server_version or version < (10, 5, 2):
-        return flags
-    flags |= IF_EXISTS
+        return _ALWAYS_NAMED
     major, minor, patch = version
     if major == 10 and minor < 10 and patch < _FIRST_PATCH.get(minor, 99):
-        return flags
-    flags |= EXPLICIT_TIMESTAMP
-    return flags | INSERT_HISTORY if version >= (10, 11, 0) else flags
+        return _ALWAYS_NAMED | IF_EXISTS
+    return _ALWAYS_NAMED | IF_EXISTS | EXPLICIT_TIMESTAMP
 
 
 def is_transaction_keyword(query: bytes, xa: bool) -> bool:
@@ -73,10 +71,10 @@ def is_transaction_keyword(query: bytes, xa: bool) -> bool:
 
 def collations_line(variable: CharacterSetCollations) -> str:
     """Pairs of ids: the default collation that names a character set, and what replaces it."""
-    numbers = variable.pairs
+    chosen = dict(zip(variable.pairs[::2], variable.pairs[1::2], strict=True))
     pairs = [
-        (charset_name(default), collation_name(chosen, mariadb=True))
-        for default, chosen in zip(numbers[::2], numbers[1::2], strict=True)
+        (charset_name(default), collation_name(collation, mariadb=True))
+        for default, collation in sorted(chosen.items())  # the tool keeps them in this order
     ]
     if any(None in pair for pair in pairs):
         return "/* SET @@session.character_set_collations='<format not recognized>' */\n"
@@ -112,7 +110,7 @@ class MariadbSession:
 
     def __init__(self, short_form: bool = False) -> None:
         self.short_form = short_form
-        self.known_flags = _OLDEST_FLAGS
+        self.named_flags = _ALWAYS_NAMED
         self.in_xa = False
         """Whether the GTID event before said that the transaction is a distributed one."""
         self.schema = ""
@@ -163,7 +161,7 @@ class MariadbSession:
 
     def _changes(self, lines: list[str], new: Settings, collations: str) -> None:
         if new.flags2 is not None:
-            self._flags(lines, new.flags2 & self.known_flags)
+            self._flags(lines, new.flags2)
         if new.sql_mode is not None and new.sql_mode != self.sql_mode:
             lines.append(f"SET @@session.sql_mode={new.sql_mode}{DELIMITER}\n")
             self.sql_mode = new.sql_mode
@@ -192,7 +190,7 @@ class MariadbSession:
         changed = ~0 if self.flags2 is None else self.flags2 ^ flags
         if not changed:
             return
-        changed &= self.known_flags | _ALWAYS_NAMED
+        changed &= self.named_flags
         parts = [
             f"{name}={int(bool(flags & bit) != inverted)}" for bit, name, inverted in _FLAGS2 if changed & bit
         ]
