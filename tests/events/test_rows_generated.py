@@ -17,10 +17,10 @@ from gtidal.events.rows import (
     Image,
     Row,
     RowsEvent,
+    UpdateRows,
     UpdateRowsV1,
     WriteRows,
     WriteRowsV1,
-    UpdateRows,
 )
 from gtidal.events.table_map import Signedness, TableMap
 from tests.logs import format_description

@@ -59,7 +59,7 @@ def test_a_cut_log() -> None:
     events = list(decoder)
     assert len(events) == len(SAMPLES)
     decoder.end_of_data()
-    with pytest.raises(Truncated, match="binlog.000007, position") as caught:
+    with pytest.raises(Truncated, match=r"binlog\.000007, position") as caught:
         decoder.next_event()
     assert caught.value.position == decoder.position
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -158,7 +159,7 @@ FORMS: dict[str, tuple[list[Event], list[tuple[str, str]]]] = {
 def test_forms(events: list[Event], expected: list[tuple[str, str]]) -> None:
     found = run(*events)
     assert [(transaction.outcome, transaction.kind) for transaction in found] == expected
-    for before, after in zip(found, found[1:], strict=False):
+    for before, after in pairwise(found):
         assert before.end_position <= after.position
 
 
