@@ -169,7 +169,7 @@ def query(text: bytes) -> statement.Query:
             statement.LcTimeNames(7, 3),
             statement.DatabaseCharset(8, 33),
             statement.Invoker(11, "root", "localhost"),
-            statement.UpdatedSchemas(12, schema_count=2, schemas=("shop", "audit")),
+            statement.UpdatedSchemas(12, schemas=("shop", "audit")),
             statement.Microseconds(13, 123456),
             statement.ExplicitDefaultsForTimestamp(16, 1),
             statement.DdlXid(17, 99),
@@ -269,7 +269,7 @@ def samples() -> list[Event]:
         mariadb.MariadbGtidEvent(5, 0, 64, format_id=1, gtrid=b"trx", bqual=b"b", extra_flags=0, padding=bytes(3)),
         mariadb.GtidList(1, (mariadb.GtidListEntry(0, 1, 5), mariadb.GtidListEntry(7, 2, 1 << 40))),
         mariadb.StartEncryption(1, 1, bytes(range(12))),
-        mariadb.QueryCompressed(3, 0, 0, "shop", (statement.MariadbXid(129, 3), statement.MariadbGtidFlags(130, 4, 77), statement.CharacterSetCollations(131, pair_count=1, pairs=(45, 255)), statement.Padding(255, b"\xff")), compressed(b"INSERT INTO t VALUES (1)")),
+        mariadb.QueryCompressed(3, 0, 0, "shop", (statement.MariadbXid(129, 3), statement.MariadbGtidFlags(130, 4, 77), statement.CharacterSetCollations(131, pairs=(statement.CollationPair(45, 255),)), statement.Padding(255, b"\xff")), compressed(b"INSERT INTO t VALUES (1)")),
         mariadb.PartialRowData(2, 1, 1, 4096, b"fragment"),
         Unknown(b"something new"),
     ]  # fmt: skip

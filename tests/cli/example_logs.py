@@ -12,8 +12,9 @@ from gtidal.events import Event, Format, Header, encode_event
 from gtidal.events.control import EndMark, Ignorable, PreviousGtids, Rotate, Stop
 from gtidal.events.format import CRC32, MAGIC, FormatDescription
 from gtidal.events.frame import decode_event
+from gtidal.events.images import Row
 from gtidal.events.registry import Context
-from gtidal.events.rows import DeleteRows, Row, UpdateRows, WriteRows
+from gtidal.events.rows import DeleteRows, UpdateRows, WriteRows
 from gtidal.events.statement import Query
 from gtidal.events.table_map import (
     ColumnName,

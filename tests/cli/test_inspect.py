@@ -295,7 +295,7 @@ def test_truncated_log_shows_what_precedes(
     assert [line.split()[1] for line in said.out.splitlines()[1:]] == ["4", "126", "197", "276"]
     assert (
         said.err
-        == "gtidal: cut.000001, position 458: the log ends inside an event: 42 bytes of at least 79\n"
+        == "gtidal: cut.000001, position 458, GTID, field header.size: the log ends inside an event: 42 bytes of at least 79\n"
     )
 
 

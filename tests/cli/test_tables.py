@@ -130,7 +130,7 @@ def test_damage_shows_what_precedes(shop: str, tmp_path: Path, capsys: pytest.Ca
     assert said.out.startswith("shop.orders  2 inserted, 1 updated, ")
     assert (
         said.err
-        == "gtidal: cut.000001, position 486: the log ends inside an event: 14 bytes of at least 31\n"
+        == "gtidal: cut.000001, position 486, XID, field header.size: the log ends inside an event: 14 bytes of at least 31\n"
     )
 
 

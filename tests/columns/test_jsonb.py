@@ -17,7 +17,6 @@ from gtidal.columns.jsonb import (
     INSERT,
     REMOVE,
     REPLACE,
-    FromEnd,
     JsonDiff,
     Opaque,
     apply_diffs,
@@ -27,8 +26,8 @@ from gtidal.columns.jsonb import (
     encode_diffs,
     encode_json,
     json_text,
-    parse_path,
 )
+from gtidal.columns.jsonpath import FromEnd, parse_path
 from gtidal.columns.temporal import Date, DateTime, Time
 from gtidal.errors import DecodeError, GtidalError
 

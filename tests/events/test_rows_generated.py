@@ -11,17 +11,8 @@ from hypothesis import strategies as st
 
 from gtidal.columns.temporal import Date, DateTime, Time, Timestamp
 from gtidal.events import Context, Header, decode_event, encode_event, trace_event
-from gtidal.events.rows import (
-    ABSENT,
-    DeleteRows,
-    Image,
-    Row,
-    RowsEvent,
-    UpdateRows,
-    UpdateRowsV1,
-    WriteRows,
-    WriteRowsV1,
-)
+from gtidal.events.images import ABSENT, Image, Row
+from gtidal.events.rows import DeleteRows, RowsEvent, UpdateRows, UpdateRowsV1, WriteRows, WriteRowsV1
 from gtidal.events.table_map import Signedness, TableMap
 from tests.logs import format_description
 

@@ -20,8 +20,9 @@ from gtidal.columns.jsonb import Json
 from gtidal.columns.meanings import Geometry, decompress_column
 from gtidal.columns.temporal import Date, DateTime
 from gtidal.columns.types import Column
+from gtidal.events.images import ABSENT, JsonDiffs
 from gtidal.events.registry import Event
-from gtidal.events.rows import ABSENT, JsonDiffs, RowsEvent
+from gtidal.events.rows import RowsEvent
 from gtidal.events.statement import Query
 from gtidal.events.transaction import XaPrepare
 from tests.live.reading import events, every_scenario, open_decoder

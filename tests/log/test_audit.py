@@ -9,7 +9,8 @@ import pytest
 from gtidal.errors import NotABinlog
 from gtidal.events import Event, Unknown, encode_event
 from gtidal.events.format import CRC32, NO_CHECKSUM
-from gtidal.events.rows import Row, WriteRows
+from gtidal.events.images import Row
+from gtidal.events.rows import WriteRows
 from gtidal.events.transaction import TransactionPayload, UncompressedSize, Xid
 from gtidal.log.audit import Account
 from gtidal.log.chain import judge_link

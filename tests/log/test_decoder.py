@@ -107,7 +107,7 @@ def test_an_impossible_size_loses_the_framing(size: int) -> None:
     decoder.receive_data(data[: at + 9] + size.to_bytes(4, "little") + data[at + 13 :])
     decoder.next_event()
     for _ in range(2):
-        with pytest.raises(DecodeError, match=r"position \d+, field header.size"):
+        with pytest.raises(DecodeError, match=r"position \d+, XID, field header.size"):
             decoder.next_event()
 
 

@@ -10,7 +10,18 @@ from typing import Any
 
 import pytest
 
-from gtidal.events import Event, Header, control, encode_event, load, mariadb, rows, statement, table_map
+from gtidal.events import (
+    Event,
+    Header,
+    control,
+    encode_event,
+    images,
+    load,
+    mariadb,
+    rows,
+    statement,
+    table_map,
+)
 from gtidal.events.format import CRC32, MAGIC, NO_CHECKSUM
 from gtidal.events.transaction import XaPrepare, Xid
 from gtidal.text.dumping import Dump
@@ -119,7 +130,7 @@ def insert(
         flags=int(ends),
         width=2,
         after_columns=b"\x03",
-        rows=tuple(rows.Row(None, value) for value in values),
+        rows=tuple(images.Row(None, value) for value in values),
         table=table,
     )
 
@@ -221,7 +232,7 @@ SETTINGS = (
     statement.SessionCharset(4, 45, 2304, 8),
     statement.MariadbMicroseconds(128, 1234),
     statement.MariadbXid(129, 77),
-    statement.CharacterSetCollations(131, (45, 2304, 8, 5), 2),
+    statement.CharacterSetCollations(131, (statement.CollationPair(45, 2304), statement.CollationPair(8, 5))),
 )
 
 

@@ -11,15 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gtidal.columns.jsonb import JsonDiff, encode_diffs, encode_json
+from gtidal.events.images import ABSENT, JsonDiffs, Row
 from gtidal.events.rows import (
-    ABSENT,
     DeleteRows,
-    JsonDiffs,
     MovedPartitionInfo,
     NdbInfo,
     PartialUpdateRows,
     PartitionInfo,
-    Row,
     RowsEvent,
     UnknownExtraInfo,
     UpdateRows,

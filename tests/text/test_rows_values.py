@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from gtidal.columns.jsonb import JsonDiff, Opaque, encode_diffs, encode_json
 from gtidal.columns.temporal import Date, DateTime, Time, Timestamp
 from gtidal.columns.types import BY_CODE, Column, make_columns
-from gtidal.events.rows import JsonDiffs
+from gtidal.events.images import JsonDiffs
 from gtidal.text.geometry import geometry_text
 from gtidal.text.values import Stop, quote_mariadb, quote_mysql, value_printer
 

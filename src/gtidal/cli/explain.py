@@ -7,7 +7,7 @@ from typing import Any
 
 from gtidal.cli.field_meanings import BYTES, COLLATION, TABLE, How, Scene, in_bits, key_column, says, set_bits
 from gtidal.cli.values import value_text
-from gtidal.events import header, rows, statement, table_map
+from gtidal.events import header, images, rows, statement, table_map
 from gtidal.events import transaction as transactions
 from gtidal.log.tables import column_title, sql_type
 from gtidal.wire.layout import Field, Record
@@ -100,7 +100,7 @@ def _explain_in_row(field: Field, prefix: str, leaf: str, scene: Scene) -> tuple
     event = scene.event
     side = prefix.rpartition(".")[2]
     if isinstance(event, rows.RowsEvent) and event.table is not None:
-        held = rows.present_columns(event.table, getattr(event, f"{side}_columns"))
+        held = images.present_columns(event.table, getattr(event, f"{side}_columns"))
         if leaf == "null_bitmap" and isinstance(field.value, bytes):
             nulls = [held.indexes[i] for i in set_bits(field.value) if i < len(held.indexes)]
             meaning = f"NULL: {scene.column_names(nulls)}" if nulls else "none is NULL"

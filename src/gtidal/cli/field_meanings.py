@@ -447,7 +447,7 @@ TABLE: dict[tuple[type[Any], str], How] = {
         ),
         in_hex,
     ),
-    (statement.UpdatedSchemas, "schema_count"): How(_schemas),
+    (statement.UpdatedSchemas, "schemas_count"): How(_schemas),
     (statement.ExplicitDefaultsForTimestamp, "value"): ON_OFF,
     (statement.SqlRequirePrimaryKey, "value"): ON_OFF,
     (statement.DefaultTableEncryption, "value"): ON_OFF,

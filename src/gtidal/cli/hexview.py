@@ -21,7 +21,7 @@ from gtidal.columns.jsonb import Json
 from gtidal.columns.meanings import Geometry
 from gtidal.columns.temporal import Date, DateTime, Time, Timestamp
 from gtidal.errors import DecodeError, GtidalError
-from gtidal.events import rows
+from gtidal.events import images
 from gtidal.events.frame import checksum_size, compute_checksum, header_length, trace_event
 from gtidal.events.header import Header
 from gtidal.events.registry import EVENTS, Context, Event, Unknown
@@ -229,7 +229,7 @@ def json_value(value: Any, text: str) -> Any:
         if len(value) == 16 and text.count("-") == 4:  # a UUID
             return text
         return value.decode("utf-8", "backslashreplace") if text[:1] in ("'", '"') else "0x" + value.hex()
-    if isinstance(value, Json | rows.JsonDiffs | Geometry):
+    if isinstance(value, Json | images.JsonDiffs | Geometry):
         return text
     if isinstance(value, datetime.date | datetime.timedelta | Date | DateTime | Time | Timestamp):
         return text.strip("'")

@@ -11,7 +11,7 @@ from gtidal.columns.jsonb import OPERATIONS, Json, json_text
 from gtidal.columns.meanings import Geometry
 from gtidal.columns.temporal import Date, DateTime, Time, Timestamp
 from gtidal.errors import GtidalError
-from gtidal.events.rows import JsonDiffs
+from gtidal.events.images import JsonDiffs
 from gtidal.text.geometry import geometry_text
 
 

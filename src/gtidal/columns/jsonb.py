@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import base64
 import copy
-import json
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from gtidal.columns.decimals import decimal_text, decode_decimal, encode_decimal
+from gtidal.columns.jsonpath import FromEnd, Leg, parse_path
 from gtidal.columns.temporal import (
     Date,
     DateTime,
@@ -462,82 +462,17 @@ def encode_diffs(diffs: Iterable[JsonDiff]) -> bytes:
     return bytes(out)
 
 
-class FromEnd(NamedTuple):
-    """The array cell ``[last-n]``."""
-
-    distance: int
-
-
-Leg = str | int | FromEnd
-
-
-def parse_path(path: str) -> tuple[Leg, ...]:
-    """The legs of a path without wildcards: ``$.a."b c"[3]`` gives ``("a", "b c", 3)``."""
-    legs: list[Leg] = []
-    pos = _skip(path, 0)
-    if path[pos : pos + 1] != "$":
-        raise DecodeError(f"a JSON path starts with $, not {path[:20]!r}")
-    pos = _skip(path, pos + 1)
-    while pos < len(path):
-        start = path[pos]
-        pos = _skip(path, pos + 1)
-        if start == ".":
-            leg, pos = _member(path, pos)
-            legs.append(leg)
-        elif start == "[":
-            stop = path.find("]", pos)
-            if stop < 0:
-                raise DecodeError("a JSON path ends inside a cell")
-            legs.append(_cell(path[pos:stop]))
-            pos = stop + 1
-        else:
-            raise DecodeError(f"a JSON path goes on with {start!r}")
-        pos = _skip(path, pos)
-    return tuple(legs)
-
-
-def _skip(path: str, pos: int) -> int:
-    while path[pos : pos + 1] in (" ", "\t", "\n", "\r"):
-        pos += 1
-    return pos
-
-
-def _member(path: str, pos: int) -> tuple[str, int]:
-    if path[pos : pos + 1] != '"':
-        stop = pos
-        while stop < len(path) and path[stop] not in ".[ \t\r\n":
-            stop += 1
-        name = path[pos:stop]
-        if not name or "*" in name:
-            raise DecodeError("a JSON path names no member")
-        return name, stop
-    stop = pos + 1
-    while stop < len(path) and path[stop] != '"':
-        stop += 2 if path[stop] == "\\" else 1
-    try:
-        quoted = json.loads(path[pos : stop + 1], strict=False)
-    except ValueError:
-        raise DecodeError("a JSON path has a malformed member name") from None
-    return str(quoted), stop + 1
-
-
-def _cell(text: str) -> Leg:
-    text = text.strip(" \t\r\n")
-    if text == "last":
-        return FromEnd(0)
-    from_end = text.startswith("last")
-    if from_end:
-        text = text[4:].strip(" \t\r\n").removeprefix("-").strip(" \t\r\n")
-    # The server's cell numbers have 32 bits.
-    if not (text.isascii() and text.isdigit()) or len(text) > 10:
-        raise DecodeError(f"[{text[:20]}] is no JSON array cell")
-    return FromEnd(int(text)) if from_end else int(text)
+# What an array insertion moves it moves at about a thousand million cells a second. No statement makes the
+# server move more; beyond, only as many as the array justifies.
+_MOST_MOVED = 1 << 30
 
 
 def apply_diffs(document: Any, diffs: Iterable[JsonDiff]) -> Any:
     """The document (bytes or Python value) after the diffs, as a Python value. A diff that does not fit is
     a ``DecodeError``: the document is not the one that the diff was made from."""
     value = decode_json(document) if type(document) is bytes else copy.deepcopy(document)
+    grown: dict[int, dict[str, Any]] = {}  # by identity: objects whose members have to be put in order
+    moved = 0
     for diff in diffs:
         legs = parse_path(diff.path)
         parent = value
@@ -547,8 +482,14 @@ def apply_diffs(document: Any, diffs: Iterable[JsonDiff]) -> Any:
         if not legs or len(legs) > MAX_DEPTH:
             raise _misfit(diff)
         leg = legs[-1]
+        if isinstance(parent, list) and diff.operation != REPLACE:
+            moved += max(len(parent) - _index(leg, parent), 0) if not isinstance(leg, str) else 0
+            if moved > _MOST_MOVED + 64 * len(parent):
+                raise DecodeError("the JSON diffs move too many array cells")
         if diff.operation == INSERT:
             _insert(parent, leg, decode_json(diff.value or b""), diff)
+            if isinstance(parent, dict):
+                grown[id(parent)] = parent
             continue
         _child(parent, leg, diff)
         place = _index(leg, parent) if isinstance(parent, list) else leg
@@ -558,6 +499,10 @@ def apply_diffs(document: Any, diffs: Iterable[JsonDiff]) -> Any:
             del parent[place]
         else:
             raise _misfit(diff)
+    for members in grown.values():
+        ordered = sorted(members.items(), key=lambda item: _key_order((_utf8(item[0]), 0)))
+        members.clear()
+        members.update(ordered)
     return value
 
 
@@ -585,8 +530,5 @@ def _insert(parent: Any, leg: Leg, value: Any, diff: JsonDiff) -> None:
         parent.insert(max(_index(leg, parent), 0), value)  # behind the end appends, as on the server
     elif isinstance(parent, dict) and isinstance(leg, str) and leg not in parent:
         parent[leg] = value
-        members = sorted(parent.items(), key=lambda item: _key_order((_utf8(item[0]), 0)))
-        parent.clear()
-        parent.update(members)
     else:
         raise _misfit(diff)

@@ -101,6 +101,9 @@ def _timestamp(value: Timestamp) -> datetime.datetime | DateTime:
     return _EPOCH + datetime.timedelta(seconds=value.seconds, microseconds=value.microsecond)
 
 
+_MOST_UNPACKED = 1032  # times: the most that deflate makes of a byte
+
+
 def decompress_column(value: bytes) -> bytes:
     """The content of a MariaDB compressed column (field_comp.cc of MariaDB 10.3 and later).
 
@@ -117,6 +120,9 @@ def decompress_column(value: bytes) -> bytes:
     if start > len(value):
         raise Truncated("a compressed column ends inside its length")
     size = int.from_bytes(value[1:start], "big")
+    packed = len(value) - start
+    if size > _MOST_UNPACKED * packed + 64:
+        raise DecodeError(f"a compressed column of {packed} bytes cannot unpack to {size}")
     unpacker = zlib.decompressobj(-15 if head & 8 else 15)
     try:
         # One byte more than announced tells a lying length without unpacking the rest.

@@ -116,6 +116,23 @@ class Int(Shape):
         self._set((size, signed), size, read, write)
 
 
+class RawNan(float):
+    """A NaN together with its bytes: one that changes when it is converted, as signalling ones of four bytes
+    do. No server computes one."""
+
+    __slots__ = ("data",)
+
+    data: bytes
+
+    def __new__(cls, data: bytes) -> RawNan:
+        made = super().__new__(cls, "nan")
+        made.data = data
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RawNan, (self.data,)
+
+
 class Float(Shape):
     """An IEEE number of 4 or 8 bytes, little-endian."""
 
@@ -129,9 +146,14 @@ class Float(Shape):
             stop = pos + size
             if stop > end:
                 raise _short("a floating-point number", size, pos, end)
-            return unpack(data, pos)[0], stop
+            value = unpack(data, pos)[0]
+            if value != value and packer.pack(value) != data[pos:stop]:
+                return RawNan(data[pos:stop]), stop
+            return value, stop
 
         def write(value: float) -> bytes:
+            if type(value) is RawNan and len(value.data) == size:
+                return value.data
             try:
                 return packer.pack(value)
             except OverflowError:

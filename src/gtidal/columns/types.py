@@ -42,6 +42,9 @@ TYPED_ARRAY = 20
 NONE, ONE, LITTLE, BIG = "none", "one", "little", "big"
 """Metadata in a table map: no byte, one byte, two bytes little-endian, two bytes big-endian."""
 
+MAX_COLUMNS = 4096
+"""MAX_FIELDS of both servers, hidden columns included."""
+
 METADATA_SIZE = {NONE: 0, ONE: 1, LITTLE: 2, BIG: 2}
 
 ShapeOf = Callable[[int, bool], Shape]
@@ -307,6 +310,8 @@ def read_metadata(type_codes: bytes, metadata: bytes) -> tuple[Metadata, ...]:
 
     An empty block is accepted for any types and read as zeros, as the server does: table maps of early 5.1
     servers had none. Otherwise the block must fit exactly."""
+    if len(type_codes) > MAX_COLUMNS:
+        raise DecodeError(f"{len(type_codes)} columns, where {MAX_COLUMNS} is the most", field="types")
     out: list[Metadata] = []
     pos = 0
     end = len(metadata)
@@ -323,7 +328,9 @@ def read_metadata(type_codes: bytes, metadata: bytes) -> tuple[Metadata, ...]:
         out.append(item)
         pos += item.size
     if pos != end:
-        raise DecodeError(f"{end - pos} bytes of column metadata follow those of the last column")
+        raise DecodeError(
+            f"{end - pos} bytes of column metadata follow those of the last column", field="metadata"
+        )
     return tuple(out)
 
 

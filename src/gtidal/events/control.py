@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from gtidal.errors import DecodeError
 from gtidal.events.header import ARTIFICIAL
 from gtidal.events.registry import Event, event
 from gtidal.gtid.binary import EncodedGtidSet
-from gtidal.wire.layout import Fields, Reader, Record, Rest, RestText
+from gtidal.wire.layout import Fields, Reader, Record, Rest
 
 INCIDENTS = {0: "NONE", 1: "LOST_EVENTS"}
 
@@ -29,6 +30,8 @@ class Rotate(Event):
             f.u64("start")
         else:
             f.computed("start", 4)
+        if isinstance(f, Reader) and not f.more():
+            raise DecodeError("names no file", field="next_file")
         f.rest_text("next_file")
 
     @property
@@ -68,14 +71,31 @@ class Incident(Event):
         return f"{self.incident_name}: {(self.message or b'').decode('utf-8', 'replace')}"
 
 
+def _starts_with_number(f: Reader) -> bool:
+    """Eight bytes with zeros among them are a position; a file's name has none."""
+    return f.context.format.is_mariadb and b"\0" in f.data[f.pos : f.pos + 8]
+
+
 @event(27, "HEARTBEAT")
 class Heartbeat(Event):
     """On the wire only: the source is alive, and so far along in this file."""
 
-    file: RestText
+    file: str
+    long_position: int | None = None
+    """MariaDB, where the position does not fit the header: that then says 0."""
+
+    @classmethod
+    def walk(cls, f: Fields) -> None:
+        if f.present("long_position", 9) and (not isinstance(f, Reader) or _starts_with_number(f)):
+            f.u64("long_position")
+        f.rest_text("file")
+
+    @property
+    def position(self) -> int:
+        return self.header.log_pos if self.long_position is None else self.long_position
 
     def summary(self) -> str:
-        return f"{self.file}:{self.header.log_pos}"
+        return f"{self.file}:{self.position}"
 
 
 class HeartbeatFile(Record):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gtidal.events.registry import Event, event
 from gtidal.gtid.binary import EncodedGtidSet
+from gtidal.gtid.mysql import GtidSet
 from gtidal.wire.layout import Fields, Record
 
 
@@ -55,6 +56,11 @@ class CertificationItem(Record):
     def walk(cls, f: Fields) -> None:
         f.raw("key", f.size("key", 2))
         f.raw("value", f.size("value", 4))
+
+    @property
+    def gtids(self) -> GtidSet:
+        """The value as what it is. The group also certifies by keys whose values are none."""
+        return EncodedGtidSet.decode(self.value).to_set()
 
 
 @event(37, "VIEW_CHANGE")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import zlib
+from functools import cached_property
 from typing import Any
 
-from gtidal.errors import DecodeError, Truncated, Unsupported
+from gtidal.errors import DecodeError, GtidalError, Truncated, Unsupported
 from gtidal.events.header import flag_names
+from gtidal.events.images import RowsCodec
 from gtidal.events.registry import Event, event
-from gtidal.events.rows import DeleteRowsEvent, RowsCodec, RowsEvent, UpdateRowsEvent, WriteRowsEvent
+from gtidal.events.rows import DeleteRowsEvent, RowsEvent, UpdateRowsEvent, WriteRowsEvent
 from gtidal.events.statement import QueryEvent, walk_query_head, walk_query_names
 from gtidal.events.table_map import TableMap
 from gtidal.events.transaction import XaId
@@ -148,6 +150,10 @@ class GtidList(Event):
         f.records("entries", lambda _: GtidListEntry, count=count)
 
     @property
+    def flag_names(self) -> tuple[str, ...]:
+        return flag_names(self.list_flags, LIST_FLAGS)
+
+    @property
     def gtids(self) -> tuple[MariadbGtid, ...]:
         return tuple(MariadbGtid(e.domain, e.server_id, e.sequence) for e in self.entries)
 
@@ -173,6 +179,10 @@ class StartEncryption(Event):
         return f"scheme {self.scheme}, key version {self.key_version}"
 
 
+_MOST_INFLATION = 1032
+"""zlib cannot do better; a block that announces more lies."""
+
+
 def compressed_size(data: bytes) -> int:
     """The size of a compressed block's contents, as the block announces it."""
     count = data[0] & 0x07 if data else 0
@@ -186,6 +196,8 @@ def compressed_size(data: bytes) -> int:
 def decompress(data: bytes) -> bytes:
     """A block as MariaDB compresses events: a byte of method and width, a big-endian length, zlib data."""
     size = compressed_size(data)
+    if size > _MOST_INFLATION * len(data):
+        raise DecodeError(f"{len(data)} bytes cannot unpack to {size}", field="compressed")
     inflater = zlib.decompressobj()
     try:
         plain = inflater.decompress(data[1 + (data[0] & 7) :], size + 1)
@@ -208,9 +220,12 @@ class QueryCompressed(QueryEvent):
         walk_query_names(f, schema, status)
         f.rest("compressed")
 
-    @property
+    @cached_property
     def query(self) -> bytes:
-        return decompress(self.compressed)
+        try:
+            return decompress(self.compressed)
+        except GtidalError as error:
+            raise error.at(**self._place("compressed")) from None
 
     def summary(self) -> str:
         return self.query.decode("utf-8", "replace")

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from gtidal.events.header import Header
-from gtidal.wire.layout import Record, Rest
+from gtidal.wire.layout import Fields, Record, Rest
 
 if TYPE_CHECKING:
     from gtidal.events.format import Format
@@ -24,6 +24,8 @@ class Event(Record):
     header: Header = field(default=Header(), kw_only=True)
     checksum: int | None = field(default=None, kw_only=True)
     """As stored in the log; None where the log has none."""
+    post_header_extra: bytes = field(default=b"", kw_only=True)
+    """What a newer server added to the fixed part."""
     trailing: bytes = field(default=b"", kw_only=True)
     """What follows the last known field: a newer server's additions, or a writer's padding."""
 
@@ -38,8 +40,23 @@ class Event(Record):
         """One line for a listing of events."""
         return ""
 
+    def __str__(self) -> str:
+        text = self.summary()
+        return f"{self.name}: {text}" if text else self.name
+
+    def _place(self, field: str) -> Any:
+        """Where this event's errors are: its position, its name, and the field."""
+        return {"position": self.header.position, "event": self.name, "field": field}
+
 
 EVENTS: dict[int, type[Event]] = {}
+
+
+def walk_post_header_extra(f: Fields, code: int, known: int) -> None:
+    """A newer server may announce a longer fixed part than we know: what is added is kept."""
+    extra = f.context.format.post_header_length(code, known) - known
+    if extra > 0:
+        f.raw("post_header_extra", extra)
 
 
 E = TypeVar("E", bound=type[Event])

@@ -10,7 +10,7 @@ from typing import ClassVar, TypeVar
 from gtidal.columns.decimals import decode_decimal
 from gtidal.errors import DecodeError, GtidalError
 from gtidal.events.header import flag_names
-from gtidal.events.registry import Event, event
+from gtidal.events.registry import Event, event, walk_post_header_extra
 from gtidal.wire.layout import U8, U16, U24, U32, U64, Fields, Reader, Record, Rest, Run, ShortText
 
 FLAGS2 = {
@@ -155,16 +155,17 @@ class Invoker(StatusVariable):
 class UpdatedSchemas(StatusVariable):
     """254 stands for too many, and no names follow."""
 
-    schema_count: int = 0
-    schemas: tuple[str, ...] = ()
+    schemas: tuple[str, ...] | None = ()
+    """None: too many to be named."""
 
     TOO_MANY: ClassVar[int] = 254
 
     @classmethod
     def walk(cls, f: Fields) -> None:
         f.u8("code")
-        count = f.u8("schema_count")
-        f.numbers("schemas", "cstring", count=0 if count == cls.TOO_MANY else count)
+        count = f.count_or_none("schemas", 1, cls.TOO_MANY)
+        if count is not None:
+            f.numbers("schemas", "cstring", count=count)
 
 
 @status_variable(13, "microseconds")
@@ -244,19 +245,22 @@ class MariadbGtidFlags(StatusVariable):
             f.u64("start_alter")
 
 
+class CollationPair(Record):
+    default: U16
+    replacement: U16
+
+
 @status_variable(131, "character_set_collations")
 class CharacterSetCollations(StatusVariable):
     """Pairs of collation ids: a character set's own default, and what replaces it."""
 
-    pairs: tuple[int, ...] = ()
-    """Two numbers for each pair."""
-
-    pair_count: int = 0
+    pairs: tuple[CollationPair, ...] = ()
 
     @classmethod
     def walk(cls, f: Fields) -> None:
         f.u8("code")
-        f.numbers("pairs", "u16", count=2 * f.u8("pair_count"))
+        count = f.count("pairs", 1)
+        f.records("pairs", lambda _: CollationPair, count=count)
 
 
 @status_variable(255, "dummy")
@@ -276,7 +280,7 @@ def _pick_status(reader: Reader) -> type[Record]:
     return STATUS_VARIABLES.get(reader.data[reader.pos], UnknownStatus)
 
 
-_MOST_BLOCKS = 1024
+_MOST_BLOCKS, _LARGEST_BLOCK = 1024, 512
 _blocks: dict[bytes, tuple[StatusVariable, ...]] = {}
 _timed_blocks: dict[tuple[int, bytes], tuple[tuple[StatusVariable, ...], int]] = {}
 """Blocks that hold microseconds, by the offset of these and with zeros in their place; and where the
@@ -305,6 +309,8 @@ def decode_status(block: bytes) -> tuple[StatusVariable, ...]:
 
 def _decode_new_status(block: bytes) -> tuple[StatusVariable, ...]:
     status: tuple[StatusVariable, ...] = Reader(block, 0, len(block)).records("status", _pick_status)
+    if len(block) > _LARGEST_BLOCK:
+        return status
     for known in (_blocks, _timed_blocks, _time_offsets):
         if len(known) >= _MOST_BLOCKS:
             known.clear()
@@ -387,6 +393,7 @@ class Query(QueryEvent):
     @classmethod
     def walk(cls, f: Fields) -> None:
         schema, status = walk_query_head(f, 2)
+        walk_post_header_extra(f, 2, 13)
         walk_query_names(f, schema, status)
         f.rest("query")
 
@@ -423,6 +430,7 @@ class Rand(Event):
         return f"seeds {self.seed1}, {self.seed2}"
 
 
+MARIADB_TYPE_NAME = 2
 STRING_RESULT, REAL_RESULT, INT_RESULT, ROW_RESULT, DECIMAL_RESULT = range(5)
 
 
@@ -436,6 +444,8 @@ class UserVar(Event):
     collation: int | None = None
     value: bytes | None = None
     flags: int | None = None
+    type_name: bytes | None = None
+    """MariaDB, where the value has a type of its own (``point``); the flags then are 2."""
 
     @classmethod
     def walk(cls, f: Fields) -> None:
@@ -445,8 +455,8 @@ class UserVar(Event):
         f.u8("type")
         f.u32("collation")
         f.raw("value", f.size("value", 4))
-        if f.present("flags"):
-            f.u8("flags")
+        if f.present("flags") and f.u8("flags") == MARIADB_TYPE_NAME and f.present("type_name"):
+            f.short_bytes("type_name")
 
     @property
     def unsigned(self) -> bool:
@@ -467,10 +477,11 @@ class UserVar(Event):
             if self.type == DECIMAL_RESULT:
                 return decode_decimal(value[2:], value[0], value[1])
         except GtidalError as error:
-            raise error.at(position=self.header.position, event=self.name, field="value") from None
+            raise error.at(**self._place("value")) from None
         except (struct.error, IndexError):
-            raise DecodeError(f"{len(value)} bytes do not fit type {self.type}", field="value") from None
-        raise DecodeError(f"type {self.type} is unknown", field="type")
+            message = f"{len(value)} bytes do not fit type {self.type}"
+            raise DecodeError(message, **self._place("value")) from None
+        raise DecodeError(f"type {self.type} is unknown", **self._place("type"))
 
     def summary(self) -> str:
         try:

@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import ClassVar, TypeVar
 
 from gtidal.columns.types import Column, make_columns
+from gtidal.errors import DecodeError, GtidalError
 from gtidal.events.header import flag_names
-from gtidal.events.registry import Event, event
+from gtidal.events.registry import Event, event, walk_post_header_extra
 from gtidal.wire.layout import Fields, Reader, Record
 
 TABLE_FLAGS = {
@@ -19,6 +20,8 @@ TABLE_FLAGS = {
     0x4000: "HAS_TRIGGERS",
 }
 DUMMY_TABLE_ID = 0xFFFFFF
+MOST_COLUMNS = 4096
+"""The limit of both servers."""
 
 
 class Metadata(Record):
@@ -80,7 +83,9 @@ class LabelsMetadata(Metadata):
     def walk(cls, f: Fields) -> None:
         f.u8("tag")
         size = f.lenenc_size("columns")
-        f.records("columns", lambda _: Labels, size=size)
+        labels = f.records("columns", lambda _: Labels, size=size)
+        if len(labels) > MOST_COLUMNS:
+            raise DecodeError(f"labels of {len(labels)} columns", field="columns")
 
 
 @metadata(1, "SIGNEDNESS")
@@ -196,11 +201,14 @@ class TableMap(Event):
     @classmethod
     def walk(cls, f: Fields) -> None:
         walk_table_id(f, 19)
+        walk_post_header_extra(f, 19, 8)
         f.lenenc_text("schema")
         f.zero()
         f.lenenc_text("table")
         f.zero()
         columns = f.lenenc_size("types")
+        if columns > MOST_COLUMNS:
+            raise DecodeError(f"{columns} columns; a table has at most {MOST_COLUMNS}", field="types_size")
         f.raw("types", columns)
         if f.present("metadata"):
             f.lenenc_bytes("metadata")
@@ -215,7 +223,12 @@ class TableMap(Event):
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         """The columns with all that the log says about them."""
+        try:
+            return self._make_columns()
+        except GtidalError as error:
+            raise error.at(**self._place("columns")) from None
 
+    def _make_columns(self) -> tuple[Column, ...]:
         def bits(kind: type[BitsMetadata]) -> bytes | None:
             found = self.part(kind)
             return found.bits if found else None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gtidal.errors import DecodeError
 from gtidal.events.control import EndMark, UnknownValue
 from gtidal.events.registry import Event, event
 from gtidal.gtid.mysql import Gtid as GtidValue
-from gtidal.wire.layout import U64, Fields, Reader, Record, Run
+from gtidal.wire.layout import U64, Fields, Reader, Record, Run, Writer
 from gtidal.wire.tagged import TaggedField, walk_message
 
 MAY_HAVE_STATEMENTS = 1
@@ -242,13 +244,24 @@ class TransactionPayload(Event):
 
     @classmethod
     def walk(cls, f: Fields) -> None:
-        f.records("values", _payload_value, until=EndMark)
-        size = f.remaining()
-        if isinstance(f, Reader):
-            size = next((v.payload_size for v in f.values["values"] if isinstance(v, PayloadSize)), -1)
-            if size < 0 or not any(isinstance(v, Compression) for v in f.values["values"]):
-                raise DecodeError("names no payload size or no compression", field="values")
+        if isinstance(f, Writer):
+            f.out += b"".join(value.encode() for value in f.source.sized_values)
+            f.rest("payload")
+            return
+        values = f.records("values", _payload_value, until=EndMark)
+        size = next((value.payload_size for value in values if isinstance(value, PayloadSize)), -1)
+        if size < 0 or not any(isinstance(value, Compression) for value in values):
+            raise DecodeError("names no payload size or no compression", field="values")
         f.raw("payload", size)
+
+    @property
+    def sized_values(self) -> tuple[Record, ...]:
+        """The values with the size that the payload has."""
+        size = len(self.payload)
+        return tuple(
+            replace(value, payload_size=size) if isinstance(value, PayloadSize) else value
+            for value in self.values
+        )
 
     @property
     def compression(self) -> int:

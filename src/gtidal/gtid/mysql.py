@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NoReturn, Self
 
 from gtidal.errors import DecodeError, UsageError
@@ -69,7 +70,7 @@ class GtidSet:
     @classmethod
     def from_ranges(cls, ranges: Mapping[str | tuple[str, str], Iterable[tuple[int, int]]]) -> Self:
         """From ``{uuid: [(first, last), …], (uuid, tag): [(first, last), …]}``, both ends inclusive."""
-        found: dict[Tsid, Lane] = {}
+        found: list[tuple[Tsid, Lane]] = []
         for key, pairs in ranges.items():
             uuid, tag = (key, "") if isinstance(key, str) else key
             if not is_tag(tag):
@@ -77,16 +78,13 @@ class GtidSet:
             exclusive = [(first, last + 1) for first, last in pairs]
             if any(start < 1 or end > GNO_END for start, end in exclusive):
                 raise UsageError(f"a GTID's number is 1 to {GNO_END - 1}; a range of {uuid} goes beyond")
-            _merge(found, (parse_uuid(uuid), tag.lower()), intervals.lane_of(exclusive))
-        return cls._of(found)
+            found.append(((parse_uuid(uuid), tag.lower()), intervals.lane_of(exclusive)))
+        return cls._of(_united(found))
 
     @classmethod
     def from_lanes(cls, lanes: Iterable[tuple[bytes, str, Lane]]) -> Self:
         """From boundaries as ``lanes`` gives them; what comes twice is united."""
-        found: dict[Tsid, Lane] = {}
-        for uuid, tag, lane in lanes:
-            _merge(found, (uuid, tag), lane)
-        return cls._of(found)
+        return cls._of(_united(((uuid, tag), lane) for uuid, tag, lane in lanes))
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
@@ -165,10 +163,7 @@ class GtidSet:
     def __or__(self, other: GtidSet) -> Self:
         if not isinstance(other, GtidSet):
             return NotImplemented
-        found = dict(self._lanes)
-        for tsid, lane in other._lanes.items():
-            _merge(found, tsid, lane)
-        return self._of(found)
+        return self._of(_united(chain(self._lanes.items(), other._lanes.items())))
 
     def __and__(self, other: GtidSet) -> Self:
         if not isinstance(other, GtidSet):
@@ -240,9 +235,23 @@ class GtidSet:
         return f"GtidSet({self.one_line()!r})"
 
 
-def _merge(lanes: dict[Tsid, Lane], tsid: Tsid, lane: Lane) -> None:
-    known = lanes.get(tsid)
-    lanes[tsid] = lane if not known or known == lane else intervals.union(known, lane)
+def _united(lanes: Iterable[tuple[Tsid, Lane]]) -> dict[Tsid, Lane]:
+    """One lane for each UUID and tag. Those that occur more than twice are collected and put in order once:
+    uniting one after the other would take the square of their number."""
+    found: dict[Tsid, Lane] = {}
+    again: dict[Tsid, list[Lane]] = {}
+    for tsid, lane in lanes:
+        known = found.setdefault(tsid, lane)
+        if known is not lane and known != lane:
+            again.setdefault(tsid, [known]).append(lane)
+    for tsid, several in again.items():
+        if len(several) == 2:
+            found[tsid] = intervals.union(*several)
+        else:
+            found[tsid] = intervals.lane_of(
+                chain.from_iterable(zip(lane[::2], lane[1::2], strict=True) for lane in several)
+            )
+    return found
 
 
 class GtidSetBuilder:

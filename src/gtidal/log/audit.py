@@ -19,13 +19,12 @@ from dataclasses import dataclass
 
 from gtidal.errors import ChecksumMismatch, GtidalError, MissingTableMap
 from gtidal.events.format import FormatDescription
-from gtidal.events.frame import decode_event
 from gtidal.events.header import IGNORABLE
-from gtidal.events.mariadb import MariadbGtidEvent, PartialRowData
+from gtidal.events.mariadb import MariadbGtidEvent
 from gtidal.events.registry import Event, Unknown
 from gtidal.events.rows import RowsEvent
 from gtidal.events.transaction import GtidEvent, TransactionPayload
-from gtidal.log.decoder import FIRST_EVENT, Fragments, Frame, Keys
+from gtidal.log.decoder import FIRST_EVENT, Frame, Keys
 from gtidal.log.encryption import EncryptionHeader
 from gtidal.log.facts import Ending, FactsBuilder, FileFacts
 from gtidal.log.findings import Finding, Kind, Severity
@@ -66,7 +65,6 @@ class FileAudit:
         self._decoder = SalvageDecoder(name, size=size, keys=keys)
         self._facts = FactsBuilder(name, size or 0)
         self._tracker = TransactionTracker()
-        self._fragments = Fragments()
         self._damages: list[Damage] = []
         """Those that the transaction at hand may have to do with."""
         self._shift = 0
@@ -197,12 +195,6 @@ class FileAudit:
                 yield self._finding(Kind.FORMAT, message, position, event=event.name)
         elif isinstance(event, Unknown):
             yield from self._examine_unknown(event)
-        elif isinstance(event, PartialRowData):
-            whole = self._fragments.add(event)
-            if whole is not None:
-                inner = decode_event(whole, position, self._decoder.context)
-                if isinstance(inner, RowsEvent):
-                    self._examine_rows(inner)
         elif isinstance(event, GtidEvent | MariadbGtidEvent):
             self._has_gtids = True
 

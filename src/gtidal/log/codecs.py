@@ -28,8 +28,9 @@ def unpack_payload(payload: bytes, compression: int) -> Iterator[bytes]:
         known = ", ".join(f"{code} {name}" for code, name in COMPRESSION_NAMES.items())
         raise Unsupported(f"compression {compression}; known are {known}", field="compression")
     start = 0
+    decompressor = zstandard.ZstdDecompressor(max_window_size=_LARGEST_WINDOW)
     while start < len(payload):
-        frame = zstandard.ZstdDecompressor(max_window_size=_LARGEST_WINDOW).decompressobj()
+        frame = decompressor.decompressobj()
         while not frame.eof and start < len(payload):
             piece = payload[start : start + _FEED]
             start += len(piece)

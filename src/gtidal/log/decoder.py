@@ -20,7 +20,15 @@ from dataclasses import replace
 from typing import NamedTuple
 from zlib import crc32
 
-from gtidal.errors import ChecksumMismatch, DecodeError, GtidalError, KeyProblem, NotABinlog, Truncated
+from gtidal.errors import (
+    ChecksumMismatch,
+    DecodeError,
+    GtidalError,
+    KeyProblem,
+    NotABinlog,
+    Truncated,
+    Unsupported,
+)
 from gtidal.events.control import Rotate
 from gtidal.events.format import CRC32, MAGIC, NO_CHECKSUM, Format, FormatDescription, StartV3
 from gtidal.events.frame import (
@@ -46,9 +54,15 @@ MAX_EVENT_SIZE = 1 << 30
 """What a server accepts. A longer length is damage, not an event."""
 IBB_MAGIC = b"\xfe\xfe\x0d\x01"
 FIRST_EVENT = len(MAGIC)
-_MOST_TABLE_MAPS = 1024
+_MOST_TABLE_MAPS, _MOST_COLUMNS = 1024, 1 << 16
+"""What is kept of table maps seen before: so many, with so many columns in all."""
+_MOST_TABLES = 4096
 _TABLE_EVENTS = {code for code, cls in EVENTS.items() if issubclass(cls, TableMap | RowsEvent)}
 _SWITCHES_STATE = {FormatDescription.code, StartV3.code, StartEncryption.code}
+
+
+HOLDS_EVENTS = (TransactionPayload, PartialRowData)
+"""Events with events inside them: ``LogDecoder.inner`` gives those."""
 
 
 class Frame(NamedTuple):
@@ -104,13 +118,14 @@ class LogDecoder:
         self._offset = 0
         self._waiting: list[bytes] = []
         self._waiting_size = 0
-        self._needed = len(MAGIC)
         self._ended = False
         self._lost: GtidalError | None = None
         self._stream_cipher: MysqlCipher | None = None
         self._event_cipher: MariadbCipher | None = None
         self._ciphers: list[MariadbCipher] = []
         self._table_maps: dict[bytes, TableMap] = {}
+        self._kept_columns = 0
+        self._fragments = Fragments()
 
     @property
     def format(self) -> Format:
@@ -126,7 +141,7 @@ class LogDecoder:
 
     def _drop_buffer(self) -> None:
         self._buffer, self._offset = b"", 0
-        self._waiting, self._waiting_size, self._needed = [], 0, V1_HEADER_SIZE
+        self._waiting, self._waiting_size = [], 0
         self._ended = False
         self._lost = None
 
@@ -243,10 +258,14 @@ class LogDecoder:
                 return None
             start = self._offset
             buffer = self._buffer
-        if self.joined_files and buffer[start : start + 4] == MAGIC:
+        while self.joined_files and buffer[start : start + 4] == MAGIC:
             self._take(len(MAGIC))
             self.position += len(MAGIC)
-            return self._next_event_frame()
+            if not self._have(V1_HEADER_SIZE):
+                self._refuse_partial(V1_HEADER_SIZE)
+                return None
+            start = self._offset
+            buffer = self._buffer
         size = int.from_bytes(buffer[start + 9 : start + 13], "little")
         if len(buffer) - start < size or size < HEADER_SIZE:
             self._check_size(size)
@@ -280,6 +299,7 @@ class LogDecoder:
                 f"an event of {size} bytes; it has at least {smallest} and at most {MAX_EVENT_SIZE}",
                 file=self.file,
                 position=self.position,
+                event=event_name(self._buffer[self._offset + 4]),
                 field="header.size",
             )
             raise self._lost
@@ -291,6 +311,8 @@ class LogDecoder:
                 f"the log ends inside an event: {left} bytes of at least {size}",
                 file=self.file,
                 position=self.position,
+                event=event_name(self._buffer[self._offset + 4]) if self._have(5) else None,
+                field="header.size",
             )
 
     def _switch_state(self, frame: Frame) -> None:
@@ -303,10 +325,13 @@ class LogDecoder:
                 self._table_maps.clear()
             elif isinstance(event, StartEncryption) and not event.header.flags & IGNORABLE:
                 # a server that sends its log sends this event too, ignorable, and the others decrypted
+                if event.scheme != 1:
+                    raise Unsupported(f"encryption scheme {event.scheme}; known is 1", field="scheme")
                 key = self._keys.mariadb(event.key_version)
+                self._event_cipher = None
                 self._ciphers = [MariadbCipher(key, event.nonce, counter) for counter in (False, True)]
         except GtidalError as error:
-            self._lost = error.at(file=self.file, position=frame.position)
+            self._lost = error.at(file=self.file, position=frame.position, event=event_name(frame.type_code))
             raise self._lost from None
 
     def _choose_cipher(self, data: bytes, position: int) -> bytes:
@@ -359,7 +384,7 @@ class LogDecoder:
             if code in _TABLE_EVENTS:
                 self._keep_tables(event)
         except GtidalError as error:
-            raise error.at(file=self.file) from None
+            raise error.at(file=self.file, position=position, event=event_name(code)) from None
         return event
 
     def _decode_table_map(self, frame: Frame, context: Context) -> TableMap:
@@ -370,10 +395,12 @@ class LogDecoder:
         body = frame.data[header.length : end]
         known = self._table_maps.get(body)
         if known is None:
-            if len(self._table_maps) >= _MOST_TABLE_MAPS:
-                self._table_maps.clear()
             event = decode_event(frame.data, frame.position, context)
             assert isinstance(event, TableMap)
+            self._kept_columns += len(event.types)
+            if len(self._table_maps) >= _MOST_TABLE_MAPS or self._kept_columns > _MOST_COLUMNS:
+                self._table_maps.clear()
+                self._kept_columns = len(event.types)
             self._table_maps[body] = event
             return event
         event = object.__new__(TableMap)
@@ -386,7 +413,10 @@ class LogDecoder:
             if event.ends_statement:
                 self.context.tables.clear()
         elif isinstance(event, TableMap):
-            self.context.tables[event.table_id] = event
+            tables = self.context.tables
+            if len(tables) >= _MOST_TABLES:  # no statement has so many: statements that never ended left them
+                tables.clear()
+            tables[event.table_id] = event
 
     @property
     def inner_format(self) -> Format:
@@ -396,33 +426,49 @@ class LogDecoder:
     def inner_data(self, event: TransactionPayload) -> Iterator[bytes]:
         """The bytes of the events inside a compressed payload, one after the other, in bounded memory."""
         try:
-            yield from _split(unpack_payload(event.payload, event.compression))
+            announced = event.uncompressed_size
+            yield from _split(unpack_payload(event.payload, event.compression), announced)
         except GtidalError as error:
             raise error.at(file=self.file, position=event.header.position, event=event.name) from None
 
-    def inner(self, event: TransactionPayload) -> Iterator[tuple[Frame, Event]]:
-        """The events inside a compressed payload. Their position is the payload's."""
+    def inner(self, event: Event) -> Iterator[tuple[Frame, Event]]:
+        """The events inside an event (``HOLDS_EVENTS``): those of a compressed payload, or the rows event
+        that fragments make up, with the last of them. Their position is that of the event around them."""
         position = event.header.position
-        inside = self.inner_format
         try:
-            for data in self.inner_data(event):
-                context = Context(inside, self.context.tables, self.context.decode_rows)
-                inner = decode_event(data, position, context)
+            if isinstance(event, TransactionPayload):
+                pieces, inside = self.inner_data(event), self.inner_format
+            elif isinstance(event, PartialRowData) and (whole := self._fragments.add(event)) is not None:
+                pieces, inside = iter((whole,)), self.inner_format
+                if crc32(whole[:-4]) == int.from_bytes(whole[-4:], "little"):
+                    inside = replace(inside, checksum=CRC32)
+            else:
+                return
+            context = Context(inside, self.context.tables, self.context.decode_rows)
+            for data in pieces:
+                frame = Frame(position, data)
+                inner: Event
+                if data[4] == TableMap.code:
+                    inner = self._decode_table_map(frame, context)
+                else:
+                    inner = decode_event(data, position, context)
                 self._keep_tables(inner)
-                yield Frame(position, data), inner
+                yield frame, inner
         except GtidalError as error:
             raise error.at(file=self.file, position=position, event=event.name) from None
 
 
-def _split(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """The events in a payload's bytes."""
+def _split(pieces: Iterator[bytes], announced: int | None) -> Iterator[bytes]:
+    """The events in a payload's bytes. The announced size is informational, yet an inner event that is much
+    larger than that is a lie, and not waited for."""
     buffer = bytearray()  # grows in place: an inner event may be as large as the payload
+    largest = MAX_EVENT_SIZE if announced is None else min(MAX_EVENT_SIZE, max(announced, 1 << 26))
     for piece in pieces:
         buffer += piece
         start = 0
         while len(buffer) - start >= HEADER_SIZE:
             size = int.from_bytes(buffer[start + 9 : start + 13], "little")
-            if not HEADER_SIZE <= size <= MAX_EVENT_SIZE:
+            if not HEADER_SIZE <= size <= largest:
                 raise DecodeError(f"an inner event of {size} bytes", field="payload")
             if len(buffer) - start < size:
                 break
@@ -444,13 +490,25 @@ class Fragments:
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
+        self._size = 0
 
     def add(self, piece: PartialRowData) -> bytes | None:
+        if piece.number == 1:
+            self._pieces, self._size = [], 0
         if piece.number != len(self._pieces) + 1:
             got, self._pieces = len(self._pieces), []
             raise DecodeError(f"piece {piece.number} follows {got} pieces", field="number")
         self._pieces.append(piece.data)
+        self._size += len(piece.data)
+        if self._size > MAX_EVENT_SIZE:
+            self._pieces = []
+            raise DecodeError(f"pieces of more than {MAX_EVENT_SIZE} bytes", field="data")
         if piece.number < piece.fragments:
             return None
         data, self._pieces = b"".join(self._pieces), []
+        size = int.from_bytes(data[9:13], "little")
+        if len(data) < HEADER_SIZE or size != len(data):
+            raise DecodeError(f"the pieces make {len(data)} bytes, their event has {size}", field="data")
+        if not issubclass(EVENTS.get(data[4], Event), RowsEvent):
+            raise DecodeError(f"the pieces make an event of type {data[4]}, not rows", field="data")
         return data

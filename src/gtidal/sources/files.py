@@ -16,8 +16,7 @@ from typing import BinaryIO
 from gtidal.errors import UsageError
 from gtidal.events.format import MAGIC
 from gtidal.events.registry import Event
-from gtidal.events.transaction import TransactionPayload
-from gtidal.log.decoder import IBB_MAGIC, Frame, Keys, LogDecoder
+from gtidal.log.decoder import HOLDS_EVENTS, IBB_MAGIC, Frame, Keys, LogDecoder
 from gtidal.log.encryption import ENCRYPTED_MAGIC
 from gtidal.log.facts import LogName
 
@@ -162,9 +161,10 @@ class LogReader:
         for frame in self.frames():
             event = decode(frame)
             yield event
-            if self.inner and isinstance(event, TransactionPayload):
+            if self.inner and isinstance(event, HOLDS_EVENTS):
                 for _, inside in self.decoder.inner(event):
                     yield inside
+        self.close()
 
 
 def open_log(

@@ -6,11 +6,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from gtidal.errors import DecodeError, GtidalError
-from gtidal.events.mariadb import PartialRowData
 from gtidal.events.registry import EVENTS, Event
 from gtidal.events.rows import RowsEvent
-from gtidal.events.transaction import TransactionPayload
-from gtidal.log.decoder import Fragments, Frame, Keys
+from gtidal.log.decoder import HOLDS_EVENTS, Frame, Keys
 from gtidal.log.tables import Table, TableCatalog
 from gtidal.sources.files import LogFile, LogReader, find_logs
 
@@ -35,18 +33,13 @@ def read_tables(catalog: TableCatalog, file: LogFile, keys: Keys | None = None) 
 
 
 def _events(reader: LogReader, catalog: TableCatalog) -> Iterator[Event]:
-    fragments = Fragments()
     for frame in reader.frames():
         event = _decode(reader, frame, catalog)
         if event is None:
             continue
         yield event
-        if isinstance(event, TransactionPayload):
+        if isinstance(event, HOLDS_EVENTS):
             yield from (inner for _, inner in reader.decoder.inner(event))
-        elif isinstance(event, PartialRowData) and (whole := fragments.add(event)) is not None:
-            inside = _decode(reader, Frame(frame.position, whole), catalog)
-            if inside is not None:
-                yield inside
 
 
 def _decode(reader: LogReader, frame: Frame, catalog: TableCatalog) -> Event | None:

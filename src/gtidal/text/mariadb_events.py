@@ -14,6 +14,7 @@ from gtidal.errors import GtidalError
 from gtidal.events.control import INCIDENTS, Incident, Rotate, Slave, Stop
 from gtidal.events.format import CHECKSUM_SIZE
 from gtidal.events.header import IGNORABLE
+from gtidal.events.images import ABSENT, Image, RowsCodec
 from gtidal.events.load import AppendBlock, BeginLoadQuery, BlockEvent, DeleteFile
 from gtidal.events.mariadb import (
     AnnotateRows,
@@ -24,7 +25,7 @@ from gtidal.events.mariadb import (
     decompress,
 )
 from gtidal.events.registry import Event
-from gtidal.events.rows import ABSENT, Image, RowsCodec, RowsEvent
+from gtidal.events.rows import RowsEvent
 from gtidal.events.statement import Intvar, Rand, UserVar
 from gtidal.events.table_map import TableMap
 from gtidal.events.transaction import XaPrepare, Xid

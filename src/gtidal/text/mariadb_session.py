@@ -71,7 +71,7 @@ def is_transaction_keyword(query: bytes, xa: bool) -> bool:
 
 def collations_line(variable: CharacterSetCollations) -> str:
     """Pairs of ids: the default collation that names a character set, and what replaces it."""
-    chosen = dict(zip(variable.pairs[::2], variable.pairs[1::2], strict=True))
+    chosen = {pair.default: pair.replacement for pair in variable.pairs}
     pairs = [
         (charset_name(default), collation_name(collation, mariadb=True))
         for default, collation in sorted(chosen.items())  # the tool keeps them in this order

@@ -15,16 +15,8 @@ from typing import Any
 
 from gtidal.columns.types import Column
 from gtidal.errors import GtidalError
-from gtidal.events.rows import (
-    PARTIAL_JSON,
-    Image,
-    JsonDiffs,
-    MovedPartitionInfo,
-    NdbInfo,
-    PartitionInfo,
-    RowsEvent,
-    present_columns,
-)
+from gtidal.events.images import PARTIAL_JSON, Image, JsonDiffs, present_columns
+from gtidal.events.rows import MovedPartitionInfo, NdbInfo, PartitionInfo, RowsEvent
 from gtidal.events.table_map import TableMap, VectorDimensionality
 from gtidal.text.metadata import metadata_text
 from gtidal.text.values import Stop, Text, printers_of

@@ -31,7 +31,7 @@ from gtidal.columns.jsonb import (
 from gtidal.columns.temporal import Date, DateTime, Time
 from gtidal.columns.types import Column, string_length
 from gtidal.errors import GtidalError
-from gtidal.events.rows import JsonDiffs
+from gtidal.events.images import JsonDiffs
 from gtidal.text.geometry import geometry_text
 from gtidal.wire.words import read_lenenc
 

@@ -25,8 +25,9 @@ encodes back to the same bytes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Self, dataclass_transform, get_type_hints
+from dataclasses import dataclass, field, fields
+from reprlib import Repr
+from typing import Annotated, Any, ClassVar, Self, cast, dataclass_transform, get_type_hints
 
 from gtidal.errors import DecodeError
 from gtidal.wire.fields import Codec, Field, Fields, Pick, Run
@@ -57,6 +58,11 @@ Short = Annotated[bytes, Word("short_bytes")]
 ShortText = Annotated[str, Word("short_text")]
 
 
+_SHORT = Repr()
+_SHORT.maxstring = _SHORT.maxother = 120
+_SHORT.maxtuple = 20
+
+
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Record:
     """Something with a byte layout. Every subclass becomes a frozen dataclass, without slots: a reader hands
@@ -66,7 +72,13 @@ class Record:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        dataclass(frozen=True)(cls)
+        dataclass(frozen=True, repr=False)(cls)
+
+    def __repr__(self) -> str:
+        """All fields but the longest values in full."""
+        shown = (part for part in fields(cast(Any, self)) if part.repr)
+        parts = (f"{part.name}={_SHORT.repr(getattr(self, part.name))}" for part in shown)
+        return f"{type(self).__name__}({', '.join(parts)})"
 
     def __getstate__(self) -> dict[str, Any]:
         """What was worked out from the fields and kept beside them is not part of a record."""

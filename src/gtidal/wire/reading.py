@@ -251,6 +251,14 @@ class Reader(Fields):
     def count(self, of: str, width: int) -> int:
         return self._little(of + "_count", width)
 
+    def count_or_none(self, of: str, width: int, none: int) -> int | None:
+        """A number of items, one of which stands for a list that is not there."""
+        count = self.count(of, width)
+        if count != none:
+            return count
+        self.values[of] = None
+        return None
+
     def lenenc_count(self, of: str) -> int:
         return self._variable(of + "_count", read_lenenc)
 
@@ -329,8 +337,13 @@ class Reader(Fields):
         items: list[int] = []
         outer = self.values
         self.values = {}
+        tracing = self.tracing
         for index in self._repeat(name, count, size):
-            items.append(read(f"{name}[{index}]"))
+            try:
+                items.append(read(f"{name}[{index}]" if tracing else name))
+            except GtidalError as error:
+                error.field = f"{name}[{index}]"
+                raise
         self.values = outer
         value = self.values[name] = tuple(items)
         return value

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gtidal.errors import DecodeError, Unsupported
+from gtidal.errors import DecodeError, GtidalError, Unsupported
 from gtidal.wire.layout import Fields, Reader, Writer
 from gtidal.wire.words import encode_uvarint, read_uvarint
 
@@ -55,7 +55,10 @@ def _read(f: Reader, fields: Sequence[TaggedField]) -> None:
     last = -1
     while f.pos < end:
         here = f.pos
-        identity, after = read_uvarint(f.data, here, end)
+        try:
+            identity, after = read_uvarint(f.data, here, end)
+        except GtidalError as error:
+            raise error.at(field="field_id") from None
         field = known.get(identity)
         if field is None:
             if identity < f.values["last_non_ignorable"]:
@@ -80,7 +83,7 @@ def _write(f: Writer, fields: Sequence[TaggedField]) -> None:
             getattr(f, part.method)(part.name, *part.arguments)
     f.rest("unknown_fields")
     body, f.out = f.out, outer
-    f.uvarint("serialization_version")
+    f.uvarint("serialization_version", 16)
     head = len(encode_uvarint(f.get("serialization_version")))
     size = head + 1 + len(body)
     while head + len(encode_uvarint(size)) + len(body) != size:  # the size counts its own bytes

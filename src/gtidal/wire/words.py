@@ -27,7 +27,13 @@ def read_lenenc(data: bytes, pos: int, end: int) -> tuple[int, int]:
     return int.from_bytes(data[pos + 1 : stop], "little"), stop
 
 
+def _check(value: int) -> None:
+    if value < 0 or value >> 64:
+        raise DecodeError(f"{value} does not fit 64 bits")
+
+
 def encode_lenenc(value: int) -> bytes:
+    _check(value)
     if value < 251:
         return bytes((value,))
     if value < 1 << 16:
@@ -56,6 +62,7 @@ def read_uvarint(data: bytes, pos: int, end: int, bits: int = 64) -> tuple[int, 
 
 
 def encode_uvarint(value: int) -> bytes:
+    _check(value)
     size = min((max(value.bit_length(), 1) - 1) // 7 + 1, 9)
     if size == 9:
         return b"\xff" + value.to_bytes(8, "little")
@@ -69,4 +76,6 @@ def read_svarint(data: bytes, pos: int, end: int) -> tuple[int, int]:
 
 
 def encode_svarint(value: int) -> bytes:
+    if not -(1 << 63) <= value < 1 << 63:
+        raise DecodeError(f"{value} does not fit 64 bits")
     return encode_uvarint(value << 1 if value >= 0 else ((-value - 1) << 1) | 1)
