@@ -83,9 +83,7 @@ class LabelsMetadata(Metadata):
     def walk(cls, f: Fields) -> None:
         f.u8("tag")
         size = f.lenenc_size("columns")
-        labels = f.records("columns", lambda _: Labels, size=size)
-        if len(labels) > MOST_COLUMNS:
-            raise DecodeError(f"labels of {len(labels)} columns", field="columns")
+        f.records("columns", lambda _: Labels, size=size, most=MOST_COLUMNS)
 
 
 @metadata(1, "SIGNEDNESS")

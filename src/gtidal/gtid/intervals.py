@@ -7,7 +7,7 @@ boundaries are at or below it, so membership is one bisection and every set oper
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from operator import lt
 
@@ -113,6 +113,13 @@ def lane_of(pairs: Iterable[tuple[int, int]]) -> Lane:
         else:
             out += (start, end)
     return tuple(out)
+
+
+def put(lane: list[int], start: int, end: int) -> None:
+    """Add one interval in place."""
+    left = bisect_left(lane, start)
+    right = bisect_right(lane, end)
+    lane[left:right] = [start][left & 1 :] + [end][right & 1 :]
 
 
 def ranges(lane: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -290,7 +290,13 @@ class GtidSetBuilder:
     def add_set(self, other: GtidSet) -> None:
         for uuid, tag, lane in other.lanes():
             mine = self._lanes.get((uuid, tag))
-            self._lanes[uuid, tag] = list(lane) if mine is None else list(intervals.union(tuple(mine), lane))
+            if mine is None:
+                self._lanes[uuid, tag] = list(lane)
+            elif len(lane) < 64:
+                for start, end in zip(lane[::2], lane[1::2], strict=True):
+                    intervals.put(mine, start, end)
+            else:
+                self._lanes[uuid, tag] = list(intervals.union(tuple(mine), lane))
 
     def build(self) -> GtidSet:
         """The set so far; the builder can go on."""

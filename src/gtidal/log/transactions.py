@@ -102,6 +102,8 @@ def statement_kind(query: bytes) -> str:
     if common is not None:
         return common
     first, second, third = first_words(query)
+    if first in _DML_WORDS and not (first == b"SET" and second != b"TIMESTAMP" and b"=" not in query):
+        return "dml"
     if first in (b"BEGIN", b"COMMIT"):
         return first.decode().lower()
     if first == b"START" and second == b"TRANSACTION":
@@ -112,8 +114,6 @@ def statement_kind(query: bytes) -> str:
         return "savepoint"
     if first == b"XA":
         return f"xa_{second.decode().lower()}"
-    if first in _DML_WORDS and not (first == b"SET" and second != b"TIMESTAMP" and b"=" not in query):
-        return "dml"
     return "ddl"
 
 
@@ -332,9 +332,8 @@ class TransactionTracker:
         return self._end_alone(current)
 
     def _delete_file(self, event: DeleteFile) -> Ended:
-        current = self._part(event)
-        current.kind = DML
-        return self._end_alone(current, ROLLBACK)
+        """The load failed."""
+        return self._end_alone(self._part(event), ROLLBACK)
 
     def _execute_load(self, event: ExecuteLoadQuery) -> Ended:
         return self._dml(event, self._part(event), event.query)

@@ -101,6 +101,7 @@ class Fields:
             count: int | None = None,
             size: int | None = None,
             until: type[Any] | None = None,
+            most: int | None = None,
         ) -> Any: ...
         def numbers(
             self, name: str, method: str, *, count: int | None = None, size: int | None = None

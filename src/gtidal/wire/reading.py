@@ -301,9 +301,12 @@ class Reader(Fields):
         count: int | None = None,
         size: int | None = None,
         until: type[Any] | None = None,
+        most: int | None = None,
     ) -> Any:
         items: list[Any] = []
         for index in self._repeat(name, count, size):
+            if index == most:
+                raise DecodeError(f"more than {most} items", field=name)
             try:
                 items.append(self.read_record(pick(self)))
             except GtidalError as error:
@@ -429,6 +432,7 @@ class Tracer(Reader):
         count: int | None = None,
         size: int | None = None,
         until: type[Any] | None = None,
+        most: int | None = None,
     ) -> Any:
         outer = self.prefix
         index = -1
@@ -439,7 +443,7 @@ class Tracer(Reader):
             self.prefix = f"{outer}{name}[{index}]."
             return pick(reader)
 
-        value = super().records(name, picked, count=count, size=size, until=until)
+        value = super().records(name, picked, count=count, size=size, until=until, most=most)
         self.prefix = outer
         return value
 

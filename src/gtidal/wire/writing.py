@@ -303,6 +303,7 @@ class Writer(Fields):
         count: int | None = None,
         size: int | None = None,
         until: type[Any] | None = None,
+        most: int | None = None,
     ) -> Any:
         self._append(name)
         return self.get(name)
