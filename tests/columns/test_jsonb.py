@@ -360,3 +360,83 @@ def test_diffs_cut_anywhere() -> None:
 def test_decimals_keep_their_scale() -> None:
     assert json_text(encode_json(Decimal("1.500"))) == "1.500"
     assert json_text(encode_json(Decimal("-0.05"))) == "-0.05"
+
+
+def test_many_inserted_members() -> None:
+    started = time.perf_counter()
+    diffs = [JsonDiff(INSERT, f"$.o.k{number}", b"\x05\x01\x00") for number in reversed(range(20_000))]
+    after = apply_diffs({"o": {"z": 0}, "p": 1}, diffs)
+    assert time.perf_counter() - started < 1.5
+    assert list(after) == ["o", "p"]
+    assert list(after["o"])[:3] == ["z", "k0", "k1"]
+    assert list(after["o"])[-1] == "k19999"
+
+
+def test_members_inserted_into_what_a_diff_brought() -> None:
+    diffs = [
+        JsonDiff(INSERT, "$.c", encode_json({"y": 1})),
+        JsonDiff(INSERT, "$.c.x", encode_json(2)),
+        JsonDiff(REPLACE, "$.a", encode_json([])),
+        JsonDiff(INSERT, "$.a[0]", encode_json({"q": 1})),
+        JsonDiff(INSERT, "$.a[0].p", encode_json(1)),
+        JsonDiff(REMOVE, "$.b"),
+        JsonDiff(INSERT, "$.b", encode_json(3)),
+    ]
+    after = apply_diffs({"a": 1, "b": 2}, diffs)
+    assert json_text(after) == '{"a": [{"p": 1, "q": 1}], "b": 3, "c": {"x": 2, "y": 1}}'
+
+
+@pytest.mark.parametrize("diff", [JsonDiff(INSERT, "$[0]", b""), JsonDiff(INSERT, "$[last-9999]", b"")])
+def test_array_cells_cannot_be_moved_without_end(diff: JsonDiff) -> None:
+    assert apply_diffs([1], [diff] * 5000) == [None] * 5000 + [1]
+    started = time.perf_counter()
+    with pytest.raises(DecodeError, match="array cells"):
+        apply_diffs([0] * 100_000, [diff] * 200_000)
+    assert time.perf_counter() - started < 5
+
+
+def test_removals_from_a_large_array() -> None:
+    cells = list(range(200_000))
+    assert apply_diffs(cells, [JsonDiff(REMOVE, "$[0]")] * 100) == cells[100:]
+    with pytest.raises(DecodeError, match="array cells"):
+        apply_diffs(cells, [JsonDiff(REMOVE, "$[0]")] * 10_000)
+
+
+def test_array_cells_that_need_no_moving() -> None:
+    after = apply_diffs([], [JsonDiff(INSERT, "$[4294967295]", b"\x04\x01")] * 50_000)
+    assert after == [True] * 50_000
+    far = apply_diffs(list(range(9)), [JsonDiff(INSERT, "$[last-4294967295]", b"")] * 9)
+    assert far == [None] * 9 + list(range(9))
+
+
+def _pointing(kind: int, count: int, target: bytes) -> bytes:
+    """An array of ``count`` values that are all the same bytes."""
+    first = 8 + 5 * count
+    entry = bytes((kind,)) + struct.pack("<I", first)
+    return b"\x03" + struct.pack("<II", count, first + len(target)) + entry * count + target
+
+
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    [
+        (12, b"\x64" + b"x" * 100),
+        (3, struct.pack("<II", 0, 8)),
+        (1, struct.pack("<II", 0, 8)),
+        (15, b"\xf6\x26\x51\x00\x80" + bytes(35)),
+        (15, b"\x0c\x08" + bytes(8)),
+    ],
+)
+def test_shared_values_are_refused_at_once(kind: int, target: bytes) -> None:
+    document = _pointing(kind, 300_000, target)
+    started = time.perf_counter()
+    with pytest.raises(DecodeError, match="overlap"):
+        json_text(document)
+    assert time.perf_counter() - started < 0.5
+
+
+@pytest.mark.parametrize(("kind", "target"), [(11, bytes(8)), (9, bytes(8)), (12, b"\0"), (15, b"\x10\0")])
+def test_small_shared_values_take_time_by_their_number(kind: int, target: bytes) -> None:
+    started = time.perf_counter()
+    assert len(decode_json(_pointing(kind, 200_000, target))) == 200_000
+    json_text(_pointing(kind, 100_000, target))
+    assert time.perf_counter() - started < 5

@@ -112,6 +112,17 @@ def test_a_compressed_column_cannot_grow_beyond_its_length() -> None:
             decompress_column(wrong)
 
 
+def test_a_compressed_column_that_cannot_hold_what_it_announces() -> None:
+    """Deflate makes at most 1032 bytes of one; such a value is refused before it is unpacked."""
+    content = bytes(3_000_000)
+    packed = zlib.compress(content, 9)
+    assert len(content) > 1000 * len(packed)
+    assert decompress_column(b"\x84" + len(content).to_bytes(4, "big") + packed) == content
+    for size in (1032 * len(packed) + 65, (1 << 56) - 1):
+        with pytest.raises(DecodeError, match="cannot unpack"):
+            decompress_column(b"\x87" + size.to_bytes(7, "big") + packed)
+
+
 @given(st.binary(max_size=50))
 def test_compressed_from_any_bytes(value: bytes) -> None:
     with contextlib.suppress(GtidalError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 
 import pytest
 from hypothesis import given
@@ -149,6 +150,22 @@ def test_a_table_map_without_metadata() -> None:
 def test_wrong_metadata(types: list[int], metadata: str, message: str) -> None:
     with pytest.raises(DecodeError, match=message):
         make_columns(bytes(types), bytes.fromhex(metadata), bytes((len(types) + 7) // 8))
+
+
+def test_metadata_left_over_names_its_field() -> None:
+    with pytest.raises(DecodeError) as caught:
+        read_metadata(b"\x03", b"\x01")
+    assert caught.value.field == "metadata"
+
+
+def test_more_columns_than_a_table_can_have() -> None:
+    assert len(make_columns(bytes([3] * 4096), b"", bytes(512))) == 4096
+    started = time.perf_counter()
+    for count in (4097, 1_000_000):
+        with pytest.raises(DecodeError, match=f"{count} columns") as caught:
+            make_columns(bytes([3]) * count, b"", bytes((count + 7) // 8), names=[""])
+        assert caught.value.field == "types"
+    assert time.perf_counter() - started < 0.5
 
 
 def test_optional_metadata_that_is_too_short() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import struct
+import time
 from itertools import pairwise
 
 import pytest
@@ -297,3 +298,13 @@ def test_any_bytes(encoding: int, count: int, rest: bytes) -> None:
 def test_many_intervals(encoding: int) -> None:
     gtids = GtidSet.from_ranges({UUIDS[1]: [(3 * n + 1, 3 * n + 2) for n in range(10_000)]})
     check_round_trip(gtids, encoding)
+
+
+def test_a_uuid_in_fifty_thousand_entries() -> None:
+    uuid = parse_uuid(UUIDS[1])
+    data = word(50_000) + b"".join(
+        uuid + struct.pack("<Qqq", 1, 3 * number + 1, 3 * number + 2) for number in range(50_000)
+    )
+    started = time.perf_counter()
+    assert GtidSet.decode(data).interval_count == 50_000
+    assert time.perf_counter() - started < 5

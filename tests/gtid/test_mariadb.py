@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from typing import Any
 
 import pytest
@@ -103,3 +104,10 @@ def test_the_flavours_are_told_apart() -> None:
         parse_gtid_set(f"0-1-100,{digits}:1")
     with pytest.raises(UsageError, match="malformed GTID set"):
         parse_gtid_set(f"{digits}:1,0-1-100")
+
+
+def test_a_domain_and_server_in_a_hundred_thousand_entries() -> None:
+    started = time.perf_counter()
+    gtids = MariadbGtidSet.of(MariadbGtid(0, number % 7, number) for number in range(100_000))
+    assert len(gtids) == 7
+    assert time.perf_counter() - started < 3

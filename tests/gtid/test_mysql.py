@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from typing import Any
 
 import pytest
@@ -173,8 +174,55 @@ class TestBuilder:
         with pytest.raises(DecodeError):
             GtidSetBuilder().add(uuid, tag, gno)
 
+    @given(st.lists(small_sets, max_size=8), st.booleans())
+    def test_takes_sets_in_any_order(self, sets: list[tuple[GtidSet, Model]], start: bool) -> None:
+        builder = GtidSetBuilder(sets[0][0] if start and sets else None)
+        model: Model = set()
+        for gtids, items in sets:
+            builder.add_set(gtids)
+            model |= items
+        assert enumerate_set(builder.build()) == model
+
+    def test_thousands_of_sets_from_the_end(self) -> None:
+        started = time.perf_counter()
+        builder = GtidSetBuilder()
+        for gno in range(20_001, 0, -2):
+            builder.add_set(GtidSet.from_ranges({U: [(gno, gno)]}))
+        assert builder.build().interval_count == 10_001
+        assert time.perf_counter() - started < 3
+
     def test_a_million_in_order(self) -> None:
         builder = GtidSetBuilder()
         for gno in range(1, 1_000_001):
             builder.add(RAW, "", gno)
         assert str(builder.build()) == f"{U}:1-1000000"
+
+
+class TestRepeated:
+    """One UUID in many entries, as only a hostile PREVIOUS_GTIDS has it."""
+
+    @given(st.lists(small_sets, max_size=8))
+    def test_lanes_are_united(self, sets: list[tuple[GtidSet, Model]]) -> None:
+        lanes = [lane for gtids, _ in sets for lane in gtids.lanes()]
+        model: Model = set()
+        for _, items in sets:
+            model |= items
+        assert enumerate_set(GtidSet.from_lanes(lanes)) == model
+
+    def test_empty_and_equal_lanes(self) -> None:
+        lanes: list[tuple[bytes, str, intervals.Lane]] = [
+            (RAW, "", lane) for lane in ((), (5, 6), (5, 6), (6, 8), (), (1, 2))
+        ]
+        assert str(GtidSet.from_lanes(lanes)) == f"{U}:1:5-7"
+        assert not GtidSet.from_lanes(lanes[:1])
+
+    @pytest.mark.parametrize("step", [1, 3, -3])
+    def test_fifty_thousand(self, step: int) -> None:
+        starts = [5 + 3 * number if step != 1 else 5 + number for number in range(50_000)][
+            :: step // abs(step)
+        ]
+        started = time.perf_counter()
+        gtids = GtidSet.from_lanes((RAW, "", (start, start + 1)) for start in starts)
+        assert time.perf_counter() - started < 1.5
+        assert gtids.count == 50_000
+        assert gtids.interval_count == (1 if step == 1 else 50_000)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import time
 from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
-from gtidal.events import Event, Header
+from gtidal import open_log
+from gtidal.events import Event, Header, encode_event
 from gtidal.events.control import (
     Heartbeat,
     HeartbeatV2,
@@ -23,7 +25,7 @@ from gtidal.events.control import (
 from gtidal.events.group import TransactionContext
 from gtidal.events.header import IGNORABLE
 from gtidal.events.load import BeginLoadQuery, DeleteFile, ExecuteLoadQuery
-from gtidal.events.mariadb import AnnotateRows, MariadbGtidEvent
+from gtidal.events.mariadb import AnnotateRows, MariadbGtidEvent, PartialRowData
 from gtidal.events.registry import Unknown
 from gtidal.events.statement import Intvar, MariadbGtidFlags, Query, RowsQuery
 from gtidal.events.transaction import AnonymousGtid, Gtid, TransactionPayload, XaPrepare, Xid
@@ -299,6 +301,23 @@ def test_a_payload_that_breaks_off() -> None:
     (one,) = tracker.feed(second)
     assert (one.outcome, one.events) == ("incomplete", 3)
     assert one.end_position == payload.header.end_position
+
+
+@pytest.mark.parametrize("head", [[], [maria(1)]], ids=["no gtid", "standalone"])
+def test_rows_in_pieces(head: list[Event]) -> None:
+    """The rows event that the pieces make up comes with the last of them, and moves no position."""
+    rows = encode_event(INSERT, format_description(checksum=0).format)
+    pieces = [
+        with_type(PartialRowData(2, 1, 0, data=rows[:30])),
+        with_type(PartialRowData(2, 2, 0, data=rows[30:])),
+    ]
+    events = [*head, TABLE, *pieces]
+    tracker = TransactionTracker()
+    found: list[Transaction] = []
+    for event in open_log(io.BytesIO(build_log([*events, *ROWS, XID]))):
+        found.extend(tracker.feed(event))
+    assert [(each.outcome, each.rows_inserted) for each in found] == [("commit", 2), ("commit", 2)]
+    assert found[0].end_position == found[1].position == len(build_log(events))
 
 
 def test_positions_of_the_next_file_are_not_inside_a_payload() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -94,3 +96,19 @@ def test_a_number_must_fit() -> None:
 def test_bytes_that_start_no_integer(first: int) -> None:
     with pytest.raises(GtidalError):
         read_lenenc(bytes((first,)) + bytes(8), 0, 9)
+
+
+@pytest.mark.parametrize(
+    ("encode", "value"),
+    [
+        *(
+            (encode, value)
+            for encode in (encode_lenenc, encode_uvarint)
+            for value in (-1, -5, 1 << 64, 1 << 99)
+        ),
+        *((encode_svarint, value) for value in (1 << 63, -(1 << 63) - 1)),
+    ],
+)
+def test_what_does_not_fit_is_refused(encode: Callable[[int], bytes], value: int) -> None:
+    with pytest.raises(DecodeError, match="does not fit 64 bits"):
+        encode(value)

@@ -125,7 +125,7 @@ class RawNan(float):
     data: bytes
 
     def __new__(cls, data: bytes) -> RawNan:
-        made = super().__new__(cls, "nan")
+        made = super().__new__(cls, "-nan" if data[-1] & 0x80 else "nan")
         made.data = data
         return made
 

@@ -46,6 +46,7 @@ from gtidal.events.mariadb import (
     BinlogCheckpoint,
     GtidList,
     MariadbGtidEvent,
+    PartialRowData,
     QueryCompressed,
     StartEncryption,
 )
@@ -169,15 +170,15 @@ Ended = tuple[Transaction, ...]
 
 
 class TransactionTracker:
-    """Fed all events in order, inner ones behind their payload; tells the transactions they make."""
+    """Fed all events in order, inner ones behind what holds them; tells the transactions they make."""
 
     def __init__(self) -> None:
         self.current: Transaction | None = None
         self._inside = False
         """After BEGIN: a statement does not end the transaction."""
-        self._payload = -1
-        """The position of the payload that came last: that of the events inside it, too."""
-        self._payload_end = 0
+        self._outer = -1
+        """The position of a payload, or of a piece of rows: that of the events inside it, too."""
+        self._outer_end = 0
         self._sealed = False
         """After a payload of which no inner event was given."""
 
@@ -185,9 +186,9 @@ class TransactionTracker:
         """The transactions this event ends: none, one, or an incomplete one and another."""
         ended: Ended = ()
         position = event.header.position
-        if self._payload >= 0:
-            if position != self._payload:
-                ended = self._leave_payload()
+        if self._outer >= 0:
+            if position != self._outer:
+                ended = self._leave_outer()
             elif self._sealed:
                 self._sealed = False
         kind = type(event)
@@ -198,7 +199,7 @@ class TransactionTracker:
 
     def finish(self) -> Ended:
         """At the end of the log: a transaction that has not ended is incomplete."""
-        return self._leave_payload() + self._abandon()
+        return self._leave_outer() + self._abandon()
 
     @property
     def between(self) -> bool:
@@ -215,7 +216,7 @@ class TransactionTracker:
         if current is None:
             current = self.current = Transaction(position, header.timestamp, header.server_id)
         current.events += 1
-        current.end_position = self._payload_end if position == self._payload else position + header.size
+        current.end_position = self._outer_end if position == self._outer else position + header.size
         return current
 
     def _end(self, current: Transaction, outcome: str) -> Ended:
@@ -231,9 +232,17 @@ class TransactionTracker:
     def _abandon(self) -> Ended:
         return () if self.current is None else self._end(self.current, INCOMPLETE)
 
-    def _leave_payload(self) -> Ended:
+    def _enter(self, event: Event) -> bool:
+        """Events inside this one may follow; False if it is itself inside another."""
+        header = event.header
+        if header.position == self._outer:
+            return False
+        self._outer, self._outer_end = header.position, header.end_position
+        return True
+
+    def _leave_outer(self) -> Ended:
         """A payload holds a whole transaction. If nobody looked inside, it is taken to have committed."""
-        sealed, self._sealed, self._payload = self._sealed, False, -1
+        sealed, self._sealed, self._outer = self._sealed, False, -1
         return self._end(self.current, COMMIT) if sealed and self.current is not None else ()
 
     # --- what each event says
@@ -318,9 +327,12 @@ class TransactionTracker:
         current = self._part(event)
         current.compressed = True
         current.uncompressed_length = event.uncompressed_size
-        if self._payload != event.header.position:  # not one inside another
-            self._payload, self._payload_end = event.header.position, event.header.end_position
-            self._sealed = True
+        self._sealed = self._enter(event)
+        return ()
+
+    def _piece_of_rows(self, event: PartialRowData) -> Ended:
+        self._part(event)
+        self._enter(event)
         return ()
 
     def _incident(self, event: Incident) -> Ended:
@@ -426,6 +438,7 @@ _HANDLERS: dict[type[Event], _Handler] = {
     GtidEvent: _T._gtid,
     MariadbGtidEvent: _T._mariadb_gtid,
     RowsEvent: _T._rows,
+    PartialRowData: _T._piece_of_rows,
     TableMap: _T._table_map,
     RowsQuery: _T._text_of_rows,
     AnnotateRows: _T._text_of_rows,
