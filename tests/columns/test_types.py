@@ -160,12 +160,12 @@ def test_metadata_left_over_names_its_field() -> None:
 
 def test_more_columns_than_a_table_can_have() -> None:
     assert len(make_columns(bytes([3] * 4096), b"", bytes(512))) == 4096
-    started = time.perf_counter()
+    started = time.process_time()
     for count in (4097, 1_000_000):
         with pytest.raises(DecodeError, match=f"{count} columns") as caught:
             make_columns(bytes([3]) * count, b"", bytes((count + 7) // 8), names=[""])
         assert caught.value.field == "types"
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5
 
 
 def test_optional_metadata_that_is_too_short() -> None:

@@ -305,6 +305,6 @@ def test_a_uuid_in_fifty_thousand_entries() -> None:
     data = word(50_000) + b"".join(
         uuid + struct.pack("<Qqq", 1, 3 * number + 1, 3 * number + 2) for number in range(50_000)
     )
-    started = time.perf_counter()
+    started = time.process_time()
     assert GtidSet.decode(data).interval_count == 50_000
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5

@@ -107,7 +107,7 @@ def test_the_flavours_are_told_apart() -> None:
 
 
 def test_a_domain_and_server_in_a_hundred_thousand_entries() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     gtids = MariadbGtidSet.of(MariadbGtid(0, number % 7, number) for number in range(100_000))
     assert len(gtids) == 7
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3

@@ -184,12 +184,12 @@ class TestBuilder:
         assert enumerate_set(builder.build()) == model
 
     def test_thousands_of_sets_from_the_end(self) -> None:
-        started = time.perf_counter()
+        started = time.process_time()
         builder = GtidSetBuilder()
         for gno in range(20_001, 0, -2):
             builder.add_set(GtidSet.from_ranges({U: [(gno, gno)]}))
         assert builder.build().interval_count == 10_001
-        assert time.perf_counter() - started < 3
+        assert time.process_time() - started < 3
 
     def test_a_million_in_order(self) -> None:
         builder = GtidSetBuilder()
@@ -221,8 +221,8 @@ class TestRepeated:
         starts = [5 + 3 * number if step != 1 else 5 + number for number in range(50_000)][
             :: step // abs(step)
         ]
-        started = time.perf_counter()
+        started = time.process_time()
         gtids = GtidSet.from_lanes((RAW, "", (start, start + 1)) for start in starts)
-        assert time.perf_counter() - started < 1.5
+        assert time.process_time() - started < 1.5
         assert gtids.count == 50_000
         assert gtids.interval_count == (1 if step == 1 else 50_000)

@@ -211,7 +211,7 @@ class TableMap(Event):
         if f.present("metadata"):
             f.lenenc_bytes("metadata")
             f.raw("null_bitmap", (columns + 7) // 8)
-            f.records("optional", _pick)
+            f.records("optional", _pick, most=255)
         f.computed("mariadb", f.context.format.is_mariadb)
 
     def part(self, kind: type[P]) -> P | None:
