@@ -28,6 +28,7 @@ def test_tour_of_the_sample_log(capfd: pytest.CaptureFixture[str], monkeypatch: 
     assert str(EXAMPLES.parents[1]) not in out, "commands are shown as a user in the checkout types them"
 
 
+@pytest.mark.soak
 def test_tour_finds_what_it_shows(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

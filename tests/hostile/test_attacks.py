@@ -76,7 +76,7 @@ def test_many_bitmaps_of_a_wide_table() -> None:
 
 
 def test_many_wide_tables_are_not_kept() -> None:
-    data = build_log([table(4096, number) for number in range(24)])
+    data = build_log([table(4096, number) for number in range(18)])
     with memory(100 * MB):
         for event in read_all(data):
             if isinstance(event, TableMap):
@@ -84,10 +84,10 @@ def test_many_wide_tables_are_not_kept() -> None:
 
 
 def test_many_tables_in_one_statement_are_not_kept() -> None:
-    data = build_log([table(1, number) for number in range(20_000)])
+    data = build_log([table(1, number) for number in range(9_000)])
     decoder = LogDecoder()
     decoder.receive_data(data)
-    assert sum(1 for _ in decoder) == 20_001
+    assert sum(1 for _ in decoder) == 9_001
     assert len(decoder.context.tables) <= 4096
 
 
@@ -100,16 +100,16 @@ def test_more_columns_than_a_table_can_have(columns: int) -> None:
 @pytest.mark.parametrize(
     "part",
     [
-        GeometryType(7, (1,) * 200_000),
-        ColumnName(4, ("",) * 200_000),
-        SetLabels(5, (Labels((b"",) * 200_000),)),
-        SetLabels(5, (Labels(()),) * 200_000),
+        GeometryType(7, (1,) * 60_000),
+        ColumnName(4, ("",) * 60_000),
+        SetLabels(5, (Labels((b"",) * 60_000),)),
+        SetLabels(5, (Labels(()),) * 60_000),
     ],
     ids=lambda part: type(part).__name__,
 )
 def test_metadata_of_many_small_things(part: object) -> None:
     data = build_log([table(1, optional=(part,))])
-    with memory(100 * MB), suppress(GtidalError):
+    with memory(40 * MB), suppress(GtidalError):
         list(read_all(data))
 
 

@@ -149,21 +149,33 @@ def test_random_bodies(code: int, body: bytes, flags: int) -> None:
             assert error.position == 4
 
 
-@pytest.mark.parametrize("code", sorted({event.code for event in SAMPLES}))
-def test_lying_lengths(code: int) -> None:
-    """Every 1, 2, 4 and 8 bytes of a body as the largest number there is: no memory is taken for a promise."""
+CODES = sorted({event.code for event in SAMPLES})
+
+
+def lie_about_lengths(code: int, widths: tuple[int, ...], step: int, reach: int) -> None:
+    """Bytes of a body as the largest number there is: no memory is taken for a promise."""
     log = build_log([event for event in SAMPLES if event.code in (19, code)], 0)
-    starts = boundaries(log)
     tracemalloc.start()
     try:
-        for start in starts[2:-1]:
-            for offset in range(start + 13, min(len(log), start + 70)):
-                for width in (1, 4, 8)[offset % 3 :][:1]:
+        for start in boundaries(log)[2:-1]:
+            for offset in range(start + 13 + code % step, min(len(log), start + reach), step):
+                for width in widths:
                     survive(log[:offset] + b"\xff" * width + log[offset + width :])
                     survive(log[:offset] + (b"\xfe" + b"\xff" * 8)[: width + 1] + log[offset + width + 1 :])
         assert tracemalloc.get_traced_memory()[1] < 20_000_000
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_lying_lengths(code: int) -> None:
+    lie_about_lengths(code, (4,), 4, 70)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("code", CODES)
+def test_lying_lengths_everywhere(code: int) -> None:
+    lie_about_lengths(code, (1, 2, 4, 8), 1, 400)
 
 
 @pytest.mark.parametrize("log", [log for log in corpus_logs() if "IBB_FORMAT" not in log.flags], ids=str)
