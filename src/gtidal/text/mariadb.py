@@ -57,6 +57,7 @@ from gtidal.text.mariadb_gtids import GtidOrder, gtid_words
 from gtidal.text.mariadb_session import MariadbSession, is_transaction_keyword, named_flags
 from gtidal.text.options import FIRST_POSITION, DumpOptions
 from gtidal.text.printer import NoRows, RowText
+from gtidal.text.prologue import saved_settings
 from gtidal.text.statements import DELIMITER, load_text, quoted, text_of
 from gtidal.text.times import Clock
 
@@ -166,16 +167,7 @@ class MariadbPrinter:
             "/*!50530 SET @@SESSION.PSEUDO_SLAVE_MODE=1*/;\n",
             "/*!40019 SET @@session.max_delayed_threads=0*/;\n",
         ]
-        if options.disable_log_bin:
-            lines.append("/*!32316 SET @OLD_SQL_LOG_BIN=@@SQL_LOG_BIN, SQL_LOG_BIN=0*/;\n")
-        lines.append("/*!50003 SET @OLD_COMPLETION_TYPE=@@COMPLETION_TYPE,COMPLETION_TYPE=0*/;\n")
-        if options.charset is not None:
-            lines.append(
-                "\n/*!40101 SET @OLD_CHARACTER_SET_CLIENT=@@CHARACTER_SET_CLIENT */;"
-                "\n/*!40101 SET @OLD_CHARACTER_SET_RESULTS=@@CHARACTER_SET_RESULTS */;"
-                "\n/*!40101 SET @OLD_COLLATION_CONNECTION=@@COLLATION_CONNECTION */;"
-                f"\n/*!40101 SET NAMES {options.charset} */;\n"
-            )
+        lines.extend(saved_settings(options))
         lines.append(f"DELIMITER {DELIMITER}\n")
         return "".join(lines)
 

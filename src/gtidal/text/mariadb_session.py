@@ -19,6 +19,7 @@ from gtidal.events.statement import (
 from gtidal.text.statements import (
     DELIMITER,
     Settings,
+    SharedSettings,
     quoted,
     settings_of,
     text_of,
@@ -105,10 +106,11 @@ def mariadb_settings(status: tuple[StatusVariable, ...]) -> MariadbSettings:
     return MariadbSettings(settings_of(status), microsecond, xid, collations)
 
 
-class MariadbSession:
+class MariadbSession(SharedSettings):
     """What the statements printed so far have set: a SET line is printed only where something changes."""
 
     def __init__(self, short_form: bool = False) -> None:
+        super().__init__()
         self.short_form = short_form
         self.named_flags = _ALWAYS_NAMED
         self.in_xa = False
@@ -117,11 +119,7 @@ class MariadbSession:
         self.thread_id: int | None = None
         self.flags2: int | None = None
         self.sql_mode: int | None = None
-        self.auto_increment: tuple[int, int] = (0, 0)
         self.charset: tuple[int, int, int] | None = None
-        self.time_zone = ""
-        self.lc_time_names = -1
-        self.collation_database = -1
         self._current: tuple[StatusVariable, ...] | None = None
         self._settings = mariadb_settings(())
 
@@ -165,26 +163,11 @@ class MariadbSession:
         if new.sql_mode is not None and new.sql_mode != self.sql_mode:
             lines.append(f"SET @@session.sql_mode={new.sql_mode}{DELIMITER}\n")
             self.sql_mode = new.sql_mode
-        if new.auto_increment != self.auto_increment:
-            increment, offset = self.auto_increment = new.auto_increment
-            lines.append(
-                f"SET @@session.auto_increment_increment={increment}, "
-                f"@@session.auto_increment_offset={offset}{DELIMITER}\n"
-            )
+        self._increments(lines, new)
         if new.charset is not None and new.charset != self.charset:
             self._charset(lines, new.charset)
         lines.append(collations)
-        if new.time_zone and new.time_zone != self.time_zone:
-            lines.append(f"SET @@session.time_zone='{new.time_zone}'{DELIMITER}\n")
-            self.time_zone = new.time_zone
-        if new.lc_time_names != self.lc_time_names:
-            lines.append(f"SET @@session.lc_time_names={new.lc_time_names}{DELIMITER}\n")
-            self.lc_time_names = new.lc_time_names
-        if new.collation_database != self.collation_database:
-            lines.append(
-                f"SET @@session.collation_database={new.collation_database or 'DEFAULT'}{DELIMITER}\n"
-            )
-            self.collation_database = new.collation_database
+        self._places(lines, new)
 
     def _flags(self, lines: list[str], flags: int) -> None:
         changed = ~0 if self.flags2 is None else self.flags2 ^ flags

@@ -6,12 +6,9 @@ from gtidal.text.options import DumpOptions
 from gtidal.text.statements import DELIMITER
 
 
-def opening(options: DumpOptions) -> str:
-    lines = [
-        "# The proper term is pseudo_replica_mode, but we use this compatibility alias\n"
-        "# to make the statement usable on server versions 8.0.24 and older.\n"
-        "/*!50530 SET @@SESSION.PSEUDO_SLAVE_MODE=1*/;\n"
-    ]
+def saved_settings(options: DumpOptions) -> list[str]:
+    """What both servers' tools set aside before they print."""
+    lines: list[str] = []
     if options.disable_log_bin:
         lines.append("/*!32316 SET @OLD_SQL_LOG_BIN=@@SQL_LOG_BIN, SQL_LOG_BIN=0*/;\n")
     lines.append("/*!50003 SET @OLD_COMPLETION_TYPE=@@COMPLETION_TYPE,COMPLETION_TYPE=0*/;\n")
@@ -22,6 +19,16 @@ def opening(options: DumpOptions) -> str:
             "\n/*!40101 SET @OLD_COLLATION_CONNECTION=@@COLLATION_CONNECTION */;"
             f"\n/*!40101 SET NAMES {options.charset} */;\n"
         )
+    return lines
+
+
+def opening(options: DumpOptions) -> str:
+    lines = [
+        "# The proper term is pseudo_replica_mode, but we use this compatibility alias\n"
+        "# to make the statement usable on server versions 8.0.24 and older.\n"
+        "/*!50530 SET @@SESSION.PSEUDO_SLAVE_MODE=1*/;\n"
+    ]
+    lines.extend(saved_settings(options))
     if options.idempotent:
         lines.append("/*!50700 SET @@SESSION.RBR_EXEC_MODE=IDEMPOTENT*/;\n\n")
     if options.require_row_format:

@@ -154,10 +154,42 @@ def settings_of(status: tuple[StatusVariable, ...], delimiter: str = DELIMITER) 
     return found._replace(explicit=explicit, always=primary_key + encryption)
 
 
-class Session:
+class SharedSettings:
+    """The settings in force that both servers' tools print alike, each where it changes."""
+
+    def __init__(self) -> None:
+        self.auto_increment: tuple[int, int] = (0, 0)
+        self.time_zone = ""
+        self.lc_time_names = -1
+        self.collation_database = -1
+
+    def _increments(self, lines: list[str], new: Settings) -> None:
+        if new.auto_increment != self.auto_increment:
+            increment, offset = self.auto_increment = new.auto_increment
+            lines.append(
+                f"SET @@session.auto_increment_increment={increment}, "
+                f"@@session.auto_increment_offset={offset}{DELIMITER}\n"
+            )
+
+    def _places(self, lines: list[str], new: Settings) -> None:
+        if new.time_zone and new.time_zone != self.time_zone:
+            lines.append(f"SET @@session.time_zone='{new.time_zone}'{DELIMITER}\n")
+            self.time_zone = new.time_zone
+        if new.lc_time_names != self.lc_time_names:
+            lines.append(f"SET @@session.lc_time_names={new.lc_time_names}{DELIMITER}\n")
+            self.lc_time_names = new.lc_time_names
+        if new.collation_database != self.collation_database:
+            lines.append(
+                f"SET @@session.collation_database={new.collation_database or 'DEFAULT'}{DELIMITER}\n"
+            )
+            self.collation_database = new.collation_database
+
+
+class Session(SharedSettings):
     """What the statements printed so far have set: a SET line is printed only where something changes."""
 
     def __init__(self, short_form: bool = False, print_thread_id: bool = True) -> None:
+        super().__init__()
         self.short_form = short_form
         self.print_thread_id = print_thread_id
         self.schema = ""
@@ -165,11 +197,7 @@ class Session:
         self.thread_id_printed = False
         self.flags2: int | None = None
         self.sql_mode: int | None = None
-        self.auto_increment: tuple[int, int] = (0, 0)
         self.charset: tuple[int, int, int] | None = None
-        self.time_zone = ""
-        self.lc_time_names = -1
-        self.collation_database = -1
         self.default_collation = 0
         self.cascade_triggers = 0
         self._settings: dict[tuple[int, ...], tuple[tuple[StatusVariable, ...], Settings]] = {}
@@ -244,25 +272,10 @@ class Session:
             mask = "/*!80005 &~0x1003ff00*/" if new.sql_mode & REMOVED_MODES else ""
             lines.append(f"SET @@session.sql_mode={new.sql_mode}{mask}{DELIMITER}\n")
             self.sql_mode = new.sql_mode
-        if new.auto_increment != self.auto_increment:
-            increment, offset = self.auto_increment = new.auto_increment
-            lines.append(
-                f"SET @@session.auto_increment_increment={increment}, "
-                f"@@session.auto_increment_offset={offset}{DELIMITER}\n"
-            )
+        self._increments(lines, new)
         if new.charset is not None and new.charset != self.charset:
             self._charset(lines, new.charset)
-        if new.time_zone and new.time_zone != self.time_zone:
-            lines.append(f"SET @@session.time_zone='{new.time_zone}'{DELIMITER}\n")
-            self.time_zone = new.time_zone
-        if new.lc_time_names != self.lc_time_names:
-            lines.append(f"SET @@session.lc_time_names={new.lc_time_names}{DELIMITER}\n")
-            self.lc_time_names = new.lc_time_names
-        if new.collation_database != self.collation_database:
-            lines.append(
-                f"SET @@session.collation_database={new.collation_database or 'DEFAULT'}{DELIMITER}\n"
-            )
-            self.collation_database = new.collation_database
+        self._places(lines, new)
         lines.append(new.explicit)
         if new.default_collation != self.default_collation:
             if new.default_collation:
