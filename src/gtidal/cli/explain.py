@@ -100,7 +100,7 @@ def _explain_in_row(field: Field, prefix: str, leaf: str, scene: Scene) -> tuple
     event = scene.event
     side = prefix.rpartition(".")[2]
     if isinstance(event, rows.RowsEvent) and event.table is not None:
-        held = images.present_columns(event.table, getattr(event, f"{side}_columns"))
+        held = images.Present(event.table.columns, getattr(event, f"{side}_columns"))
         if leaf == "null_bitmap" and isinstance(field.value, bytes):
             nulls = [held.indexes[i] for i in set_bits(field.value) if i < len(held.indexes)]
             meaning = f"NULL: {scene.column_names(nulls)}" if nulls else "none is NULL"

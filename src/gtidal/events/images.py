@@ -150,22 +150,6 @@ class Present:
         self.null_size = (len(self.indexes) + 7) // 8
 
 
-_MOST_BITMAPS = 8
-
-
-def present_columns(table: TableMap, bitmap: bytes) -> Present:
-    """Most events of a table have the same bitmap, so the work is kept with the table map."""
-    cache: dict[bytes, Present] | None = table.__dict__.get("_present")
-    if cache is None:
-        cache = table.__dict__["_present"] = {}
-    found = cache.get(bitmap)
-    if found is None:
-        if len(cache) >= _MOST_BITMAPS:
-            cache.clear()
-        found = cache[bitmap] = Present(table.columns, bitmap)
-    return found
-
-
 def shown(column: Column, value: Any) -> Any:
     """A value as a trace shows it: the logical one where it can be had."""
     try:
@@ -185,8 +169,8 @@ class RowsCodec:
 
     def __init__(self, event: type[RowsEvent], table: TableMap, before: bytes, after: bytes) -> None:
         self.event = event
-        self.before = present_columns(table, before) if event.has_before else None
-        self.after = present_columns(table, after) if event.has_after else None
+        self.before = Present(table.columns, before) if event.has_before else None
+        self.after = Present(table.columns, after) if event.has_after else None
         self.json_columns = tuple(c.index for c in table.columns if c.real_type == JSON_TYPE)
         self.hint = ""
         if table.mariadb and any(column.real_type in OLD_TEMPORALS for column in table.columns):

@@ -8,7 +8,6 @@ from typing import Any
 
 from gtidal.errors import DecodeError, GtidalError, Truncated, Unsupported
 from gtidal.events.header import flag_names
-from gtidal.events.images import RowsCodec
 from gtidal.events.registry import Event, event
 from gtidal.events.rows import DeleteRowsEvent, RowsEvent, UpdateRowsEvent, WriteRowsEvent
 from gtidal.events.statement import QueryEvent, walk_query_head, walk_query_names
@@ -252,7 +251,7 @@ class CompressedRows(RowsEvent):
     @classmethod
     def read_plain(cls, f: Reader, plain: bytes, table: TableMap) -> Any:
         inner = Reader(plain, 0, len(plain), f.context)
-        codec = RowsCodec(cls, table, f.values.get("before_columns", b""), f.values.get("after_columns", b""))
+        codec = cls.codec(table, f.values.get("before_columns", b""), f.values.get("after_columns", b""))
         return codec.read(inner, "rows")
 
 

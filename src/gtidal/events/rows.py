@@ -34,6 +34,7 @@ ROWS_FLAGS = {
     0x80: "NO_CHECK_CONSTRAINT_CHECKS",
 }
 STMT_END = 1
+_MOST_CODECS = 8
 
 
 class PartitionInfo(Record):
@@ -154,7 +155,14 @@ class RowsEvent(Event):
 
     @classmethod
     def codec(cls, table: TableMap, before: bytes, after: bytes) -> RowsCodec:
-        return RowsCodec(cls, table, before, after)
+        """Most events of a table have the same bitmaps, so the codec is kept with the table map."""
+        kept: dict[Any, RowsCodec] = table.__dict__.setdefault("_codecs", {})
+        found = kept.get((cls, before, after))
+        if found is None:
+            if len(kept) >= _MOST_CODECS:
+                kept.clear()
+            found = kept[cls, before, after] = RowsCodec(cls, table, before, after)
+        return found
 
     @classmethod
     def table_in_force(cls, f: Reader) -> TableMap | None:

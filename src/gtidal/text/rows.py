@@ -15,7 +15,7 @@ from typing import Any
 
 from gtidal.columns.types import Column
 from gtidal.errors import GtidalError
-from gtidal.events.images import PARTIAL_JSON, Image, JsonDiffs, present_columns
+from gtidal.events.images import PARTIAL_JSON, Image, JsonDiffs, Present
 from gtidal.events.rows import MovedPartitionInfo, NdbInfo, PartitionInfo, RowsEvent
 from gtidal.events.table_map import TableMap, VectorDimensionality
 from gtidal.text.metadata import metadata_text
@@ -36,7 +36,7 @@ class ImagePrinter:
     __slots__ = ("columns", "indexes", "last_words", "steps")
 
     def __init__(self, table: TableMap, bitmap: bytes, options: RowPrinter) -> None:
-        present = present_columns(table, bitmap)
+        present = Present(table.columns, bitmap)
         part = table.part(VectorDimensionality)
         printers = printers_of(
             present.columns,

@@ -114,7 +114,12 @@ class Reader(Fields):
         return value
 
     def _little(self, name: str, width: int) -> int:
-        return int.from_bytes(self.take(name, width), "little")
+        pos = self.pos
+        stop = pos + width
+        if stop > self.end:
+            raise self.short(name, width)
+        self.pos = stop
+        return int.from_bytes(self.data[pos:stop], "little")
 
     def u24(self, name: str) -> int:
         value = self.values[name] = self._little(name, 3)
