@@ -35,7 +35,13 @@ Examples:
   gtidal dump --table shop.orders -v --key-file=component_keyring_file binlog.000024
 """
 
-_MODES: tuple[Base64, ...] = ("auto", "never", "decode-rows")
+_MODES: dict[str, Base64] = {
+    "auto": "auto",
+    "never": "never",
+    "decode-rows": "decode-rows",
+    "unspec": "auto",
+}
+"""The names the tools take; the last prints as auto does."""
 T = TypeVar("T")
 
 
@@ -217,8 +223,8 @@ def _base64_mode(name: str) -> Base64:
     """By its name or the beginning of it, in any case, as the tool takes it."""
     found = [mode for mode in _MODES if mode.startswith(name.lower())]
     if len(found) != 1 or not name:
-        raise UsageError(f"--base64-output is {', '.join(_MODES[:-1])} or {_MODES[-1]}, not {name!r}")
-    return found[0]
+        raise UsageError(f"--base64-output is auto, never or decode-rows, not {name!r}")
+    return _MODES[found[0]]
 
 
 def _table_name(name: str) -> tuple[str, str]:
