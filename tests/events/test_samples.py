@@ -153,3 +153,17 @@ def test_versions_are_told_by_the_first_event() -> None:
         initial_format(encode_event(replace(start, header=short), Format(1, header_length=13))).version == 1
     )
     assert initial_format(encode_event(SAMPLES[0], Format(3))).version == 3
+
+
+def test_pre_ga_images_that_are_not_v1_images_stay_bytes() -> None:
+    """The pre-GA servers began a row with the table record's own null bytes."""
+    event = next(event for event in SAMPLES if isinstance(event, RowsEvent) and event.code == 20)
+    format = format_description().format
+    odd = replace(event, rows=(), undecoded=b"\xff\xff\x01")
+    data = encode_event(odd, format)
+    decoded, traced = trace_event(data, 0, context_for(event))
+    assert isinstance(decoded, RowsEvent)
+    assert (decoded.rows, decoded.undecoded) == ((), b"\xff\xff\x01")
+    assert decoded == decode_event(data, 0, context_for(event))
+    assert encode_event(decoded, format) == data
+    assert sum(field.size for field in traced) == len(data)

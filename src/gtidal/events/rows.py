@@ -99,6 +99,8 @@ class RowsEvent(Event):
     """The row images as bytes, where no table map is known or nobody asked for the rows."""
     table: TableMap | None = field(default=None, compare=False, repr=False)
     """The table map in force; not part of the event."""
+    extra_info: tuple[Record, ...] = ()
+    """V2: what partitions and MySQL Cluster add."""
 
     version: ClassVar[int] = 2
     has_before: ClassVar[bool] = False
@@ -127,8 +129,6 @@ class RowsEvent(Event):
                 f.raw("after_columns", (width + 7) // 8)
         cls._walk_images(f)
 
-    extra_info: tuple[Record, ...] = ()
-
     @classmethod
     def _walk_images(cls, f: Fields) -> None:
         if isinstance(f, Writer):
@@ -143,14 +143,14 @@ class RowsEvent(Event):
         if table is None or not f.context.decode_rows:
             f.rest("undecoded")
             return
-        start = f.pos
+        start = f.mark()
         try:
             bitmaps = f.values.get("before_columns", b""), f.values.get("after_columns", b"")
             f.coded("rows", cls.codec(table, *bitmaps))
         except DecodeError:
             if cls.version:
                 raise
-            f.pos = start
+            f.rewind(start)
             f.rest("undecoded")
 
     @classmethod

@@ -374,6 +374,13 @@ class Reader(Fields):
         """A field that the layout implies and no byte holds."""
         self.values[name] = value
 
+    def mark(self) -> tuple[int, int, int]:
+        """The present state, to which ``rewind`` goes back after an attempt that failed."""
+        return self.pos, self.end, 0
+
+    def rewind(self, mark: tuple[int, int, int]) -> None:
+        self.pos, self.end, _ = mark
+
     def note(self, name: str, start: int, value: Any) -> None:
         """Codecs report their inner fields here; only a tracer listens."""
 
@@ -389,6 +396,13 @@ class Tracer(Reader):
         super().__init__(data, pos, end, context)
         self.fields: list[Field] = []
         self.prefix = ""
+
+    def mark(self) -> tuple[int, int, int]:
+        return self.pos, self.end, len(self.fields)
+
+    def rewind(self, mark: tuple[int, int, int]) -> None:
+        super().rewind(mark)
+        del self.fields[mark[2] :]
 
     def note(self, name: str, start: int, value: Any) -> None:
         self.fields.append(Field(self.prefix + name, start, self.pos - start, value))
