@@ -1,13 +1,18 @@
-"""The generated pages of docs/ are those that the code makes, and leave nothing out."""
+"""The generated pages of docs/ are those that the code makes, and leave nothing out; README's examples run."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 
 import make_docs  # tools/make_docs.py
+from gtidal.cli.main import main
 from gtidal.columns.meanings import Meaning
 from gtidal.columns.types import COLUMN_TYPES
 from gtidal.events.registry import EVENTS
+
+ROOT = make_docs.DOCS.parent
 
 
 def page(name: str) -> str:
@@ -40,3 +45,25 @@ def test_column_type_is_documented(row: object) -> None:
 
 def test_every_meaning_has_words() -> None:
     assert set(make_docs.MEANING_TEXT) == set(Meaning)
+
+
+def test_the_python_in_the_readme_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    examples = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    assert len(examples) == 2
+    for example in examples:
+        exec(compile(example, "README.md", "exec"), {})
+        assert capsys.readouterr().out
+
+
+def test_the_commands_in_the_readme_run(
+    monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    commands = re.findall(r"^\$ gtidal (.*)$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
+    assert len(commands) == 3
+    for command in commands:
+        assert main(command.split()) == 0
+        assert capfdbinary.readouterr().out

@@ -15,7 +15,6 @@ from gtidal.wire.layout import Fields, Record
 DUMP_NON_BLOCK = 0x01
 DUMP_USE_HEARTBEAT_V2 = 0x02
 DUMP_SKIP_TAGGED_GTIDS = 0x04
-DUMP_FLAGS = {1: "NON_BLOCK", 2: "USE_HEARTBEAT_EVENT_V2", 4: "SKIP_TAGGED_GTIDS"}
 
 
 class Command(Record):

@@ -57,7 +57,7 @@ from gtidal.text.mariadb_gtids import GtidOrder, gtid_words
 from gtidal.text.mariadb_session import MariadbSession, is_transaction_keyword, named_flags
 from gtidal.text.options import FIRST_POSITION, DumpOptions
 from gtidal.text.printer import NoRows, RowText
-from gtidal.text.prologue import saved_settings
+from gtidal.text.prologue import restored_settings, saved_settings
 from gtidal.text.statements import DELIMITER, load_text, quoted, text_of
 from gtidal.text.times import Clock
 
@@ -186,15 +186,7 @@ class MariadbPrinter:
             "DELIMITER ;\n# End of log file\nROLLBACK /* added by mysqlbinlog */;\n"
             "/*!50003 SET COMPLETION_TYPE=@OLD_COMPLETION_TYPE*/;\n"
         ]
-        if options.disable_log_bin:
-            lines.append("/*!32316 SET SQL_LOG_BIN=@OLD_SQL_LOG_BIN*/;\n")
-        if options.charset is not None:
-            lines.append(
-                "/*!40101 SET CHARACTER_SET_CLIENT=@OLD_CHARACTER_SET_CLIENT */;\n"
-                "/*!40101 SET CHARACTER_SET_RESULTS=@OLD_CHARACTER_SET_RESULTS */;\n"
-                "/*!40101 SET COLLATION_CONNECTION=@OLD_COLLATION_CONNECTION */;\n"
-            )
-        lines.append("/*!50530 SET @@SESSION.PSEUDO_SLAVE_MODE=0*/;\n")
+        lines.extend(restored_settings(options))
         if options.server_id:
             lines.append(
                 "/*!100001 SET @@SESSION.SERVER_ID=@@GLOBAL.SERVER_ID */;\n"

@@ -37,10 +37,9 @@ def opening(options: DumpOptions) -> str:
     return "".join(lines)
 
 
-def closing(options: DumpOptions) -> str:
-    lines = [
-        "DELIMITER ;\n# End of log file\n/*!50003 SET COMPLETION_TYPE=@OLD_COMPLETION_TYPE*/;\n",
-    ]
+def restored_settings(options: DumpOptions) -> list[str]:
+    """The opposite of ``saved_settings``, at the end."""
+    lines: list[str] = []
     if options.disable_log_bin:
         lines.append("/*!32316 SET SQL_LOG_BIN=@OLD_SQL_LOG_BIN*/;\n")
     if options.charset is not None:
@@ -50,6 +49,14 @@ def closing(options: DumpOptions) -> str:
             "/*!40101 SET COLLATION_CONNECTION=@OLD_COLLATION_CONNECTION */;\n"
         )
     lines.append("/*!50530 SET @@SESSION.PSEUDO_SLAVE_MODE=0*/;\n")
+    return lines
+
+
+def closing(options: DumpOptions) -> str:
+    lines = [
+        "DELIMITER ;\n# End of log file\n/*!50003 SET COMPLETION_TYPE=@OLD_COMPLETION_TYPE*/;\n",
+    ]
+    lines.extend(restored_settings(options))
     if options.idempotent:
         lines.append("/*!50700 SET @@SESSION.RBR_EXEC_MODE=STRICT*/;\n")
     return "".join(lines)
