@@ -1,26 +1,49 @@
-"""What holds for all tests: the markers `live` and `soak`, and the servers' versions in the header."""
+"""What holds for all tests: the markers `live` and `soak`, and a header that says with what they run."""
 
 from __future__ import annotations
 
 import os
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 import fetch_servers  # tools/fetch_servers.py
+from gtidal.columnar import kernel
 
 LIVE = Path(__file__).parent / "live"
 
 
-def pytest_report_header() -> str:
+def pytest_configure() -> None:
+    """Where the kernel must be compiled (`make test`, CI), nothing runs with another one, or with an old one."""
+    if os.environ.get("GTIDAL_REQUIRE_COMPILED", "") in ("", "0"):
+        return
+    if interpreted := kernel.interpreted_modules():
+        raise pytest.UsageError(
+            f"the kernel is not compiled: {', '.join(interpreted)} (make venv compiles it)"
+        )
+    if stale := kernel.stale_modules():
+        raise pytest.UsageError(
+            f"the compiled kernel is older than {', '.join(stale)} (make venv compiles it)"
+        )
+
+
+def pytest_report_header() -> list[str]:
+    stale = kernel.stale_modules()
+    state = kernel.IMPLEMENTATION + (f", but not from these sources: {', '.join(stale)}" if stale else "")
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("pyarrow", "pyspark"))
+    return [f"kernel: {state} (gtidal {version('gtidal')}), {libraries}", servers_header()]
+
+
+def servers_header() -> str:
     found = []
     for server in fetch_servers.SERVERS:
         variable = server.variables[0]
-        version = fetch_servers.fetched_version(server, fetch_servers.cache_folder())
+        fetched = fetch_servers.fetched_version(server, fetch_servers.cache_folder())
         if own := os.environ.get(variable):
             found.append(f"{server.title} as in {variable} ({own})")
-        elif version:
-            found.append(f"{server.title} {version}")
+        elif fetched:
+            found.append(f"{server.title} {fetched}")
     return f"live servers: {', '.join(found)}" if found else "no live servers fetched"
 
 

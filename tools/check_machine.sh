@@ -1,5 +1,6 @@
 #!/bin/sh
-# Say what this machine lacks for building gtidal; nothing if it has all.
+# Say what this machine lacks for building gtidal; nothing if it has all. Without a C compiler gtidal works, but
+# slowly, so that fails only where GTIDAL_REQUIRE_COMPILED is set.
 python=${PYTHON:-python3}
 missing=0
 
@@ -7,6 +8,15 @@ lack() {
     echo "missing: $1" >&2
     echo "    $2" >&2
     missing=1
+}
+
+lack_for_speed() {
+    if [ -n "$GTIDAL_REQUIRE_COMPILED" ]; then
+        lack "$1" "$2"
+    else
+        echo "missing: $1; gtidal will work, but slowly" >&2
+        echo "    $2" >&2
+    fi
 }
 
 if ! command -v "$python" >/dev/null; then
@@ -20,10 +30,10 @@ else
     fi
     header=$("$python" -c 'import sysconfig; print(sysconfig.get_path("include") + "/Python.h")')
     if [ ! -f "$header" ]; then
-        lack "Python's C headers ($header)" "on Debian: apt-get install python3-dev"
+        lack_for_speed "Python's C headers ($header)" "on Debian: apt-get install python3-dev"
     fi
 fi
 if ! command -v "${CC:-cc}" >/dev/null; then
-    lack "a C compiler (${CC:-cc})" "on Debian: apt-get install gcc libc6-dev"
+    lack_for_speed "a C compiler (${CC:-cc})" "on Debian: apt-get install gcc libc6-dev"
 fi
 exit $missing

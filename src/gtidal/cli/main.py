@@ -29,7 +29,9 @@ app = typer.Typer(
 @app.callback(invoke_without_command=True)
 def options(show_version: bool = typer.Option(False, "--version", help="Print the version.")) -> None:
     if show_version:
-        typer.echo(f"gtidal {version('gtidal')}")
+        from gtidal.columnar import kernel  # here, so that other commands start without it
+
+        typer.echo(f"gtidal {version('gtidal')} (kernel: {kernel.IMPLEMENTATION})")
         raise typer.Exit
 
 

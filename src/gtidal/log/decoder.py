@@ -146,6 +146,15 @@ class LogDecoder:
         self._lost = None
 
     @property
+    def stream_cipher(self) -> MysqlCipher | None:
+        return self._stream_cipher
+
+    @property
+    def encrypts_events(self) -> bool:
+        """Whether each event is encrypted by itself, as MariaDB does."""
+        return bool(self._ciphers) or self._event_cipher is not None
+
+    @property
     def event_cipher(self) -> MariadbCipher | None:
         return self._event_cipher
 
@@ -168,16 +177,31 @@ class LogDecoder:
 
     def next_frame(self) -> Frame | None:
         """The next event's bytes, or None: give more data, or all was read."""
+        return self._next_event_frame() if self.read_head() else None
+
+    def read_head(self) -> bool:
+        """Read what precedes the first event; False: give more data. For a caller that frames events itself."""
         if self._lost is not None:
             raise self._lost
         while self._stage != self._read_events:
             try:
                 if not self._stage():
-                    return None
+                    return False
             except GtidalError as error:
                 self._lost = error.at(file=self.file, position=self.position)
                 raise
-        return self._next_event_frame()
+        return True
+
+    def accept(self, frame: Frame) -> None:
+        """Take note of an event that a caller framed: its checksum is compared, its format holds from here on."""
+        self.position = frame.end
+        code = frame.type_code
+        if code in _SWITCHES_STATE:
+            self._switch_state(frame)
+        elif code == Rotate.code and frame.position == FIRST_EVENT:
+            self._guess_checksum(frame.data)
+        if self.verify_checksum and (self.context.format.checksum or code == FormatDescription.code):
+            self.check(frame)
 
     def _have(self, size: int) -> bool:
         """Whether ``size`` bytes are in the buffer at the offset; joins waiting pieces if that helps."""
@@ -283,13 +307,7 @@ class LogDecoder:
         elif self._ciphers:
             data = self._choose_cipher(data, position)
         frame = Frame(position, data)
-        code = data[4]
-        if code in _SWITCHES_STATE:
-            self._switch_state(frame)
-        elif code == Rotate.code and position == FIRST_EVENT:
-            self._guess_checksum(data)
-        if self.verify_checksum and (self.context.format.checksum or code == FormatDescription.code):
-            self.check(frame)
+        self.accept(frame)
         return frame
 
     def _check_size(self, size: int) -> None:
@@ -420,8 +438,7 @@ class LogDecoder:
 
     @property
     def inner_format(self) -> Format:
-        """The format of the events inside a payload: they have no checksums."""
-        return replace(self.context.format, checksum=NO_CHECKSUM, header_length=HEADER_SIZE)
+        return inner_format_of(self.context.format)
 
     def inner_data(self, event: TransactionPayload) -> Iterator[bytes]:
         """The bytes of the events inside a compressed payload, one after the other, in bounded memory."""
@@ -458,11 +475,21 @@ class LogDecoder:
             raise error.at(file=self.file, position=position, event=event.name) from None
 
 
+def inner_format_of(format: Format) -> Format:
+    """The format of the events inside a payload: they have no checksums."""
+    return replace(format, checksum=NO_CHECKSUM, header_length=HEADER_SIZE)
+
+
+def largest_inner(announced: int | None) -> int:
+    """The most bytes that an event inside a payload may have; the payload announces what it unpacks to."""
+    return MAX_EVENT_SIZE if announced is None else min(MAX_EVENT_SIZE, max(announced, 1 << 26))
+
+
 def _split(pieces: Iterator[bytes], announced: int | None) -> Iterator[bytes]:
     """The events in a payload's bytes. The announced size is informational, yet an inner event that is much
     larger than that is a lie, and not waited for."""
     buffer = bytearray()  # grows in place: an inner event may be as large as the payload
-    largest = MAX_EVENT_SIZE if announced is None else min(MAX_EVENT_SIZE, max(announced, 1 << 26))
+    largest = largest_inner(announced)
     for piece in pieces:
         buffer += piece
         start = 0

@@ -20,7 +20,7 @@ The tracker holds one transaction and no events: memory does not grow with a tra
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -205,6 +205,25 @@ class TransactionTracker:
     def between(self) -> bool:
         """Whether the log may be cut here: no transaction is open."""
         return self.current is None
+
+    @property
+    def takes_rows(self) -> bool:
+        """Whether a transaction is open that neither table maps nor rows end: see ``pass_over``."""
+        current = self.current
+        return current is not None and (self._inside or isinstance(current.gtid_event, GtidEvent))
+
+    def pass_over(self, events: int, end_position: int, tables: Iterable[str], rows: bool) -> None:
+        """So many table maps, rows events and texts of rows were not given, where ``takes_rows``. Their rows are
+        the caller's to count."""
+        current = self.current
+        assert current is not None
+        self._sealed = False
+        current.events += events
+        current.end_position = end_position
+        for table in tables:
+            current.tables.setdefault(table)
+        if rows and current.kind == OTHER:
+            current.kind = DML
 
     # --- beginnings and ends
 

@@ -1,0 +1,1 @@
+"""Bytes to Arrow: plans, the kernel, lanes, VARIANT, views. It is handed bytes; it opens nothing."""

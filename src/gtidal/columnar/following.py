@@ -1,0 +1,456 @@
+"""Transactions of a window: the ordinary ones by the kernel, all others by the reference decoder's tracker.
+
+A ``Follower`` goes through windows in order. For each it tells which transaction an event belongs to, which plan a
+table map has, where rows lie, and the numbers of every transaction that ended.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from gtidal.columnar import kernel
+from gtidal.columnar.codes import KINDS, NONE, OUTCOMES, TXN_FIELDS, Role, Txn
+from gtidal.columnar.plan import PlanBook
+from gtidal.columnar.windows import Array, Window
+from gtidal.errors import GtidalError
+from gtidal.events.format import CRC32, NO_CHECKSUM, Format
+from gtidal.events.frame import HEADER_SIZE, decode_event
+from gtidal.events.mariadb import AnnotateRows, MariadbGtidEvent, PartialRowData
+from gtidal.events.registry import Context, Event
+from gtidal.events.rows import RowsEvent
+from gtidal.events.statement import RowsQuery
+from gtidal.events.table_map import TableMap
+from gtidal.events.transaction import GtidEvent
+from gtidal.log.decoder import Fragments, LogDecoder, event_name, inner_format_of
+from gtidal.log.transactions import Transaction, TransactionTracker
+
+DONE, ASK, OPEN, TABLE, FULL = range(5)
+NO_TRANSACTION = -1
+_MOST_MAPS = 1024
+_V1_ROWS, _V2_ROWS = (23, 24, 25), (30, 31, 32)
+ROWS_TYPES = frozenset(_V1_ROWS + _V2_ROWS)
+
+
+def roles_of(format: Format) -> memoryview:
+    """What the kernel may do with each type of event in this format: where a fixed part is not as long as known,
+    nothing."""
+    roles = np.zeros(256, np.uint8)
+    if format.version >= 4 and format.header_length == HEADER_SIZE:
+        for code, role, size in (
+            (33, Role.GTID, 42),
+            (34, Role.GTID, 42),
+            (2, Role.QUERY, 13),
+            (19, Role.TABLE_MAP, 8),
+            (29, Role.ROWS_QUERY, 0),
+            (16, Role.XID, 0),
+            (40, Role.PAYLOAD, 40),
+            *((code, Role.ROWS_V1, 8) for code in _V1_ROWS),
+            *((code, Role.ROWS_V2, 10) for code in _V2_ROWS),
+        ):
+            if code in (33, 34, 40) or format.post_header_length(code, size) == size:
+                roles[code] = role
+    return memoryview(roles)
+
+
+class Lanes:
+    """The kernel's outputs for one window. Arrays grow when they are full."""
+
+    def __init__(self, events: int) -> None:
+        self.event_txn = np.zeros(events, np.int32)
+        self.event_plan = np.full(events, -1, np.int32)
+        self.event_start = np.zeros(events, np.int32)
+        self.event_end = np.zeros(events, np.int32)
+        self.event_before = np.zeros(events, np.int32)
+        self.event_after = np.zeros(events, np.int32)
+        self.event_query = np.zeros(events, np.int32)
+        self.txn = np.zeros(TXN_FIELDS * max(64, min(events // 3, 1 << 17)), np.int64)
+        self.tables = np.zeros(max(256, min(events, 1 << 18)), np.int32)
+        self.heap = np.zeros(max(1 << 14, min(48 * events, 1 << 23)), np.uint8)
+        self.query_start = np.zeros(1024, np.int32)
+        self.query_size = np.zeros(1024, np.int32)
+
+    def grow(self) -> None:
+        for name in ("txn", "tables", "heap", "query_start", "query_size"):
+            array = getattr(self, name)
+            setattr(self, name, np.concatenate((array, np.zeros_like(array))))
+
+
+@dataclass(slots=True)
+class Followed:
+    """What is known of a window's events, up to ``events``."""
+
+    window: Window
+    lanes: Lanes
+    events: int = 0
+    transactions: int = 0
+    heap_used: int = 0
+    queries: int = 1
+    asked: list[tuple[int, Event]] = field(default_factory=list)
+    """The events that the reference decoder decoded, by their place in the window."""
+    open_from: int | None = None
+    """The place of the first event of a transaction that does not end in the window, where it was left alone."""
+
+    @property
+    def txn(self) -> Array:
+        """One row per transaction that ended here."""
+        return self.lanes.txn[: TXN_FIELDS * self.transactions].reshape(-1, TXN_FIELDS)
+
+    def text(self, start: int, size: int) -> bytes:
+        return self.lanes.heap[start : start + size].tobytes()
+
+
+class Follower:
+    """Follows the transactions of one log."""
+
+    def __init__(self, decoder: LogDecoder, book: PlanBook, *, decode_rows: bool = True) -> None:
+        self.decoder = decoder
+        self.book = book
+        self.tracker = TransactionTracker()
+        self.decode_rows = decode_rows
+        """Off: rows events that the reference decoder gets keep their images as bytes."""
+        self.query = b""
+        """The text of the rows to come, where it was in a window before."""
+        self._maps = memoryview(np.zeros(1 + 2 * _MOST_MAPS, np.int64))
+        self._state = memoryview(np.zeros(8, np.int64))
+        self._progress = memoryview(np.zeros(4, np.int64))
+        self._format: Format | None = None
+        self._roles = memoryview(bytes(256))
+        self._fragments = Fragments()
+
+    def reset(self) -> None:
+        """Forget an open transaction: its beginning will be read again."""
+        self.tracker = TransactionTracker()
+        self._maps[0] = 0
+        self.query = b""
+
+    def follow(self, window: Window, *, leave_open: bool = False) -> Followed:
+        """Go through a window. ``leave_open``: stop before a transaction that does not end in it."""
+        if window.format is not self._format:
+            self._format = window.format
+            self._roles = roles_of(window.format)
+            self.book.forget_ids()
+        lanes = Lanes(window.count)
+        followed = Followed(window, lanes)
+        self._state[1] = self._state[2] = self._state[3] = self._state[4] = 0
+        self._state[5] = 1  # the first text is the one from the window before
+        if self.query:
+            self._put_query(followed, self.query)
+        place = 0
+        begun = 0
+        while place < window.count:
+            owned = self.tracker.current is not None
+            if not owned:
+                begun = place
+            if owned and not self.tracker.takes_rows:
+                code, stopped = ASK, place
+            else:
+                code, stopped, at = self._run(followed, place, owned)
+                if owned and stopped > place:
+                    self._pass_over(followed, place, stopped)
+            place = stopped
+            if code == DONE:
+                break
+            if code == OPEN and leave_open:
+                followed.open_from = place
+                break
+            if code == TABLE:
+                self._learn(followed, at)
+            elif code == FULL:
+                lanes.grow()
+            else:
+                self._ask(followed, place)
+                place += 1
+        followed.events = place if followed.open_from is not None else window.count
+        if leave_open and followed.open_from is None and self.tracker.current is not None:
+            followed.open_from = followed.events = begun
+        followed.transactions = self._state[1]
+        followed.heap_used, followed.queries = self._state[3], self._state[5]
+        query = self._state[4]
+        self.query = followed.text(int(lanes.query_start[query]), int(lanes.query_size[query])) if query else b""
+        return followed
+
+    def finish(self, followed: Followed) -> None:
+        """At the end of the log: a transaction that has not ended is incomplete."""
+        for transaction in self.tracker.finish():
+            self._lower(followed, transaction)
+        followed.transactions = self._state[1]
+        followed.heap_used = self._state[3]
+
+    # --- the kernel's part
+
+    def _run(self, followed: Followed, first: int, owned: bool) -> tuple[int, int, int]:
+        window, lanes, book = followed.window, followed.lanes, self.book
+        index = window.index
+        self._state[0] = owned
+        code = kernel.groups.follow(
+            memoryview(window.data),
+            memoryview(index.offsets),
+            memoryview(index.stops),
+            memoryview(index.types),
+            memoryview(index.timestamps),
+            memoryview(index.server_ids),
+            memoryview(index.positions),
+            memoryview(index.ends),
+            memoryview(index.extras),
+            first,
+            index.count,
+            self._roles,
+            book.cache_id,
+            book.cache_body,
+            book.body_start.view,
+            book.body_size.view,
+            book.body_plan.view,
+            book.bodies.view,
+            book.width.view,
+            book.name.view,
+            self._maps,
+            memoryview(lanes.event_txn),
+            memoryview(lanes.event_plan),
+            memoryview(lanes.event_start),
+            memoryview(lanes.event_end),
+            memoryview(lanes.event_before),
+            memoryview(lanes.event_after),
+            memoryview(lanes.event_query),
+            memoryview(lanes.txn),
+            memoryview(lanes.tables),
+            memoryview(lanes.heap),
+            memoryview(lanes.query_start),
+            memoryview(lanes.query_size),
+            self._state,
+            self._progress,
+        )
+        return code, self._progress[0], self._progress[1]
+
+    def _pass_over(self, followed: Followed, first: int, last: int) -> None:
+        """The kernel followed these events of a transaction that the tracker holds."""
+        index, lanes = followed.window.index, followed.lanes
+        plans = lanes.event_plan[first:last]
+        maps = plans[index.types[first:last] == TableMap.code]
+        rows = bool(np.isin(index.types[first:last], list(ROWS_TYPES)).any())
+        names = [self.book.plans[plan].name for plan in dict.fromkeys(maps.tolist())]
+        self.tracker.pass_over(last - first, int(index.ends[last - 1]), names, rows)
+        current = self.tracker.current
+        if current is not None and current.query is None and self._state[5] > 1:
+            texts = np.flatnonzero(index.types[first:last] == RowsQuery.code)
+            if len(texts):
+                event = self._decode(followed.window, first + int(texts[0]))
+                assert isinstance(event, RowsQuery)
+                current.query = event.query
+
+    # --- the reference decoder's part
+
+    def context(self, window: Window, event: int) -> Context:
+        """What decoding an event of the window depends on; its tables are those in force where the follower is."""
+        inside = int(window.index.payloads[event]) >= 0
+        maps = self._maps
+        plans = self.book.plans
+        tables = {maps[1 + 2 * k]: plans[maps[2 + 2 * k]].table for k in range(maps[0])}
+        format = inner_format_of(window.format) if inside else window.format
+        return Context(format, tables, self.decode_rows)
+
+    def _decode(self, window: Window, place: int) -> Event:
+        frame = window.frame(place)
+        try:
+            return decode_event(frame.data, frame.position, self.context(window, place))
+        except GtidalError as error:
+            raise error.at(
+                file=self.decoder.file, position=frame.position, event=event_name(frame.type_code)
+            ) from None
+
+    def _learn(self, followed: Followed, place: int) -> None:
+        """A table map that the kernel does not know: from now on it does."""
+        window = followed.window
+        event = self._decode(window, place)
+        assert isinstance(event, TableMap)
+        self._plan(window, place, event)
+
+    def _plan(self, window: Window, place: int, event: TableMap) -> int:
+        index = window.index
+        start = int(index.offsets[place]) + HEADER_SIZE + 6
+        body = window.data[start : int(index.stops[place])].tobytes()
+        try:
+            return self.book.learn(event, body).number
+        except GtidalError as error:
+            raise error.at(file=self.decoder.file, position=event.header.position, event=event.name) from None
+
+    def _ask(self, followed: Followed, place: int) -> None:
+        window, lanes = followed.window, followed.lanes
+        event = self._decode(window, place)
+        lanes.event_plan[place] = -1
+        lanes.event_query[place] = 0
+        if isinstance(event, TableMap):
+            plan = self._plan(window, place, event)
+            self._keep_map(event, plan)
+            lanes.event_plan[place] = plan
+        followed.asked.append((place, event))
+        self._feed(followed, place, event)
+        if isinstance(event, PartialRowData) and (whole := self._fragments.add(event)) is not None:
+            rows = self._decode_whole(window, place, whole)
+            followed.asked.append((place, rows))
+            self._feed(followed, place, rows)
+
+    def _decode_whole(self, window: Window, place: int, data: bytes) -> Event:
+        """The rows event that MariaDB logged in pieces."""
+        context = self.context(window, place)
+        sealed = crc32(data[:-4]) == int.from_bytes(data[-4:], "little")
+        context.format = replace(inner_format_of(window.format), checksum=CRC32 if sealed else NO_CHECKSUM)
+        try:
+            return decode_event(data, int(window.index.positions[place]), context)
+        except GtidalError as error:
+            raise error.at(file=self.decoder.file) from None
+
+    def _feed(self, followed: Followed, place: int, event: Event) -> None:
+        lanes, tracker = followed.lanes, self.tracker
+        was_open = tracker.current is not None
+        ended = tracker.feed(event)
+        for transaction in ended:
+            self._lower(followed, transaction)
+        position = event.header.position
+        last = ended[-1] if ended else None
+        if tracker.current is not None:
+            lanes.event_txn[place] = self._state[1]
+        elif last is not None and last.position <= position < last.end_position:
+            lanes.event_txn[place] = self._state[1] - 1
+        else:
+            lanes.event_txn[place] = NO_TRANSACTION
+        if not was_open or last is not None:
+            self._state[4] = 0
+        if isinstance(event, RowsQuery | AnnotateRows):
+            self._put_query(followed, event.query)
+        elif isinstance(event, RowsEvent):
+            lanes.event_query[place] = self._state[4]
+            if event.ends_statement:
+                self._maps[0] = 0
+                self._state[4] = 0
+
+    def _keep_map(self, event: TableMap, plan: int) -> None:
+        maps = self._maps
+        held = [k for k in range(maps[0]) if maps[1 + 2 * k] == event.table_id]
+        if not held and maps[0] >= _MOST_MAPS:
+            maps[0] = 0  # no statement has so many: statements that never ended left them
+        place = held[0] if held else maps[0]
+        maps[1 + 2 * place] = event.table_id
+        maps[2 + 2 * place] = plan
+        maps[0] += not held
+
+    # --- what both write
+
+    def _put_text(self, followed: Followed, text: bytes | str | None) -> tuple[int, int]:
+        if text is None:
+            return 0, NONE
+        data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+        used = self._state[3]
+        while used + len(data) > len(followed.lanes.heap):
+            followed.lanes.grow()
+        followed.lanes.heap[used : used + len(data)] = np.frombuffer(data, np.uint8)
+        self._state[3] = used + len(data)
+        return used, len(data)
+
+    def _put_query(self, followed: Followed, query: bytes) -> None:
+        number = self._state[5]
+        while number >= len(followed.lanes.query_start):
+            followed.lanes.grow()
+        start, size = self._put_text(followed, query)
+        followed.lanes.query_start[number] = start
+        followed.lanes.query_size[number] = size
+        self._state[4] = number
+        self._state[5] = number + 1
+
+    def _lower(self, followed: Followed, transaction: Transaction) -> None:
+        """A transaction of the tracker's as a row of numbers."""
+        count = self._state[1]
+        lanes = followed.lanes
+        while (count + 1) * TXN_FIELDS > len(lanes.txn):
+            lanes.grow()
+        values = transaction_numbers(transaction)
+        first = self._state[2]
+        names = [self.book.name_number(name) for name in transaction.tables]
+        while first + len(names) > len(lanes.tables):
+            lanes.grow()
+        lanes.tables[first : first + len(names)] = names
+        self._state[2] = first + len(names)
+        values[Txn.TABLES], values[Txn.TABLES_COUNT] = first, len(names)
+        texts: tuple[tuple[Txn, bytes | str | None], ...] = (
+            (Txn.GTID, transaction.gtid),
+            (Txn.TAG, _tag(transaction)),
+            (Txn.SCHEMA, transaction.schema),
+            (Txn.QUERY, transaction.query),
+            (Txn.XA, transaction.xa),
+        )
+        for place, text in texts:
+            start, size = self._put_text(followed, text)
+            values[place] = start
+            values[_SIZES[place]] = size
+        row = np.array([_signed(values.get(place, 0)) for place in range(TXN_FIELDS)], np.int64)
+        lanes.txn[count * TXN_FIELDS : (count + 1) * TXN_FIELDS] = row
+        self._state[1] = count + 1
+
+
+_SIZES = {
+    Txn.GTID: Txn.GTID_SIZE,
+    Txn.TAG: Txn.TAG_SIZE,
+    Txn.SCHEMA: Txn.SCHEMA_SIZE,
+    Txn.QUERY: Txn.QUERY_SIZE,
+    Txn.XA: Txn.XA_SIZE,
+}
+
+
+def _tag(transaction: Transaction) -> str | None:
+    event = transaction.gtid_event
+    return (event.tag or None) if isinstance(event, GtidEvent) and event.gno else None
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >> 63 == 1 else value
+
+
+def _or_none(value: int | None) -> int:
+    return NONE if value is None else value
+
+
+def transaction_numbers(transaction: Transaction) -> dict[int, Any]:
+    """What ``codes.Txn`` names, apart from texts and tables."""
+    event = transaction.gtid_event
+    values: dict[int, Any] = {
+        Txn.POSITION: transaction.position,
+        Txn.END_POSITION: transaction.end_position,
+        Txn.TIMESTAMP: transaction.timestamp,
+        Txn.SERVER_ID: transaction.server_id,
+        Txn.OUTCOME: OUTCOMES.index(transaction.outcome),
+        Txn.KIND: KINDS.index(transaction.kind),
+        Txn.THREAD_ID: _or_none(transaction.thread_id),
+        Txn.XID: transaction.xid or 0,
+        Txn.PRESENT: 2 if transaction.xid is not None else 0,
+        Txn.EVENTS: transaction.events,
+        Txn.UNCOMPRESSED_LENGTH: _or_none(transaction.uncompressed_length),
+        Txn.COMPRESSED: int(transaction.compressed),
+        Txn.ROWS_INSERTED: transaction.rows_inserted,
+        Txn.ROWS_UPDATED: transaction.rows_updated,
+        Txn.ROWS_DELETED: transaction.rows_deleted,
+    }
+    for place in (Txn.GNO, Txn.LAST_COMMITTED, Txn.SEQUENCE_NUMBER, Txn.ROW_ONLY, Txn.IMMEDIATE_TIMESTAMP,
+                  Txn.ORIGINAL_TIMESTAMP, Txn.IMMEDIATE_VERSION, Txn.ORIGINAL_VERSION,
+                  Txn.ANNOUNCED_LENGTH):  # fmt: skip
+        values[place] = NONE
+    if isinstance(event, GtidEvent):
+        values[Txn.GNO] = event.gno or NONE
+        values[Txn.UUID_SIZE] = 36 if event.gno else 0
+        values[Txn.LAST_COMMITTED] = _or_none(event.last_committed)
+        values[Txn.SEQUENCE_NUMBER] = _or_none(event.sequence_number)
+        values[Txn.ROW_ONLY] = int(event.row_only)
+        values[Txn.IMMEDIATE_TIMESTAMP] = _or_none(event.immediate_commit_timestamp)
+        values[Txn.ORIGINAL_TIMESTAMP] = _or_none(event.original_timestamp)
+        values[Txn.IMMEDIATE_VERSION] = _or_none(event.immediate_server_version)
+        values[Txn.ORIGINAL_VERSION] = _or_none(event.original_version)
+        values[Txn.ANNOUNCED_LENGTH] = _or_none(event.transaction_length)
+        if event.commit_group_ticket is not None:
+            values[Txn.TICKET] = event.commit_group_ticket
+            values[Txn.PRESENT] |= 1
+    elif isinstance(event, MariadbGtidEvent):
+        values[Txn.GNO] = event.gtid.sequence if event.gtid else NONE
+    return values
+

@@ -1,0 +1,508 @@
+"""Transactions and table maps: what the event index says beyond single events.
+
+``follow`` goes through the index and does the ordinary transaction by itself: GTID, BEGIN, table maps and
+rows, XID, all within the window. It writes one row of numbers for each (``codes.Txn``), and for each event
+which transaction it belongs to, which plan its table map has, where its row images lie. Anything else it
+leaves to the caller, who feeds the reference decoder and goes on behind it:
+
+    0 DONE   all events were followed
+    1 ASK    the event ``progress[0]`` is not ours; if a transaction was begun, that is its first event
+    2 OPEN   the transaction that begins with event ``progress[0]`` does not end in this window
+    3 TABLE  the table map that is event ``progress[1]`` is not known; go on at ``progress[0]``
+    4 FULL   no room for the transaction that begins with event ``progress[0]``
+
+While the caller owns the open transaction (``state[0]``), table maps, rows and their texts are followed, and
+any other event is ASK.
+"""
+
+import gtidal.columnar.kernel.machine as machine
+
+NONE = -(2**63 - 1)
+
+
+def table_id_at(data, pos):
+    low = machine.word_at(data, pos)
+    high = data[pos + 4] | data[pos + 5] << 8
+    return low + high * 65536 * 65536
+
+
+def put_hex(heap, at, byte):
+    high = byte >> 4
+    low = byte & 15
+    heap[at] = high + (48 if high < 10 else 87)
+    heap[at + 1] = low + (48 if low < 10 else 87)
+    return at + 2
+
+
+def put_number(heap, at, number):
+    """A positive number in decimal digits; returns where they end."""
+    size = 1
+    rest = number // 10
+    while rest:
+        size += 1
+        rest //= 10
+    place = at + size
+    while place > at:
+        place -= 1
+        heap[place] = 48 + number % 10
+        number //= 10
+    return at + size
+
+
+def read_gtid(data, pos, end, txn, row, heap, at):
+    """A GTID or ANONYMOUS_GTID event's body into the transaction at ``row``; returns where the heap ends, or -1
+    if the event is not laid out as known. The heap has room for 64 bytes."""
+    if end - pos < 25:
+        return -1
+    gno = machine.long_at(data, pos + 17)
+    if gno < 0:
+        return -1
+    txn[row + 14] = 1 - (data[pos] & 1)  # ROW_ONLY
+    txn[row + 6] = at  # GTID
+    txn[row + 7] = NONE
+    txn[row + 8] = 0
+    txn[row + 9] = NONE
+    txn[row + 10] = NONE
+    txn[row + 11] = NONE
+    if gno:
+        start = at
+        for k in range(16):
+            if k == 4 or k == 6 or k == 8 or k == 10:
+                heap[at] = 45
+                at += 1
+            at = put_hex(heap, at, data[pos + 1 + k])
+        txn[row + 8] = at - start  # UUID_SIZE
+        heap[at] = 58
+        at = put_number(heap, at + 1, gno)
+        txn[row + 7] = at - start
+        txn[row + 11] = gno
+    for k in range(12, 14):
+        txn[row + k] = NONE
+    for k in range(15, 19):
+        txn[row + k] = NONE
+    txn[row + 20] = 0  # TICKET
+    txn[row + 22] = 0  # PRESENT
+    txn[row + 33] = NONE  # ANNOUNCED_LENGTH
+    pos += 25
+    if pos == end:
+        return at
+    if data[pos] != 2 or end - pos < 17:
+        return -1
+    txn[row + 12] = machine.long_at(data, pos + 1)
+    txn[row + 13] = machine.long_at(data, pos + 9)
+    pos += 17
+    if pos == end:
+        return at
+    if end - pos < 7:
+        return -1
+    high = data[pos + 4] | data[pos + 5] << 8 | (data[pos + 6] & 127) << 16
+    stamp = machine.word_at(data, pos) + high * 65536 * 65536
+    txn[row + 15] = stamp
+    txn[row + 16] = stamp
+    pos += 7
+    if data[pos - 1] & 128:
+        if end - pos < 7:
+            return -1
+        high = data[pos + 4] | data[pos + 5] << 8 | data[pos + 6] << 16
+        txn[row + 16] = machine.word_at(data, pos) + high * 65536 * 65536
+        pos += 7
+    if pos == end:
+        return at
+    size = data[pos]
+    if size < 251:
+        txn[row + 33] = size
+        pos += 1
+    elif size == 252 and end - pos >= 3:
+        txn[row + 33] = data[pos + 1] | data[pos + 2] << 8
+        pos += 3
+    elif size == 253 and end - pos >= 4:
+        txn[row + 33] = data[pos + 1] | data[pos + 2] << 8 | data[pos + 3] << 16
+        pos += 4
+    elif size == 254 and end - pos >= 9 and data[pos + 8] < 128:
+        txn[row + 33] = machine.long_at(data, pos + 1)
+        pos += 9
+    else:
+        return -1
+    if pos == end:
+        return at
+    if end - pos < 4:
+        return -1
+    version = machine.word_at(data, pos)
+    pos += 4
+    txn[row + 17] = version & 2147483647
+    txn[row + 18] = version & 2147483647
+    if version >> 31:
+        if end - pos < 4:
+            return -1
+        txn[row + 18] = machine.word_at(data, pos)
+        pos += 4
+    if pos == end:
+        return at
+    if end - pos != 8:
+        return -1
+    txn[row + 20] = machine.long_at(data, pos)
+    txn[row + 22] = 1
+    return at
+
+
+def status_is_known(data, pos, end):
+    """Whether these are status variables of known kinds that end where they should."""
+    while pos < end:
+        code = data[pos]
+        pos += 1
+        if code == 0 or code == 3 or code == 10:
+            pos += 4
+        elif code == 1 or code == 9 or code == 17:
+            pos += 8
+        elif code == 4:
+            pos += 6
+        elif code == 5 or code == 6:
+            if pos >= end:
+                return 0
+            pos += 1 + data[pos]
+        elif code == 7 or code == 8 or code == 18:
+            pos += 2
+        elif code == 13:
+            pos += 3
+        elif code == 16 or code == 19 or code == 20:
+            pos += 1
+        elif code == 11:
+            if pos >= end:
+                return 0
+            pos += 1 + data[pos]
+            if pos >= end:
+                return 0
+            pos += 1 + data[pos]
+        else:
+            return 0
+    return pos == end
+
+
+def read_begin(data, pos, end, txn, row, heap, at):
+    """The body of a QUERY event that says BEGIN; returns where the heap ends, or -1 for anything else."""
+    if end - pos < 13:
+        return -1
+    schema_size = data[pos + 8]
+    status_size = data[pos + 11] | data[pos + 12] << 8
+    if end - pos != 13 + status_size + schema_size + 6:
+        return -1
+    status = pos + 13
+    schema = status + status_size
+    query = schema + schema_size + 1
+    if (
+        data[query] != 66
+        or data[query + 1] != 69
+        or data[query + 2] != 71
+        or data[query + 3] != 73
+        or data[query + 4] != 78
+    ):
+        return -1
+    if data[query - 1] or not status_is_known(data, status, schema):
+        return -1
+    txn[row + 19] = machine.word_at(data, pos)  # THREAD_ID
+    txn[row + 23] = at  # SCHEMA
+    txn[row + 24] = schema_size
+    if schema_size:
+        machine.copy(heap, at, data, schema, schema_size)
+    return at + schema_size
+
+
+def find_plan(data, pos, size, cache_id, cache_body, body_start, body_size, body_plan, bodies):
+    """The plan of the table map whose body is at ``pos``, or -1. The id before it is no part of a body."""
+    if size < 8:
+        return -1
+    number = table_id_at(data, pos)
+    place = number & 4095
+    if cache_id[place] != number:
+        return -1
+    body = cache_body[place]
+    if body_size[body] != size - 6:
+        return -1
+    if not machine.same(data, pos + 6, bodies, body_start[body], size - 6):
+        return -1
+    return body_plan[body]
+
+
+def read_rows(data, pos, end, version, before, after, maps, plan_width, event, event_plan, event_start,
+              event_before, event_after):  # fmt: skip
+    """The fixed part of a rows event: its plan, where its bitmaps and its images are. Returns the event's flags,
+    or -1 if it is not ours."""
+    if end - pos < 9:
+        return -1
+    number = table_id_at(data, pos)
+    flags = data[pos + 6] | data[pos + 7] << 8
+    pos += 8
+    if version == 2:
+        if end - pos < 3:
+            return -1
+        size = data[pos] | data[pos + 1] << 8
+        if size != 2:
+            # Partitions add two or four bytes, MySQL Cluster more: parts the reference decoder would refuse
+            # are left to it.
+            if size < 2 or size > end - pos - 1 or size > 7 or data[pos + 2] != 1:
+                return -1
+            if size != (7 if before and after else 5):
+                return -1
+        pos += size
+    plan = -1
+    count = maps[0]
+    for k in range(count):
+        if maps[1 + 2 * k] == number:
+            plan = maps[2 + 2 * k]
+    if plan < 0:
+        return -1
+    width = data[pos]
+    if width < 251:
+        pos += 1
+    elif width == 252 and end - pos >= 3:
+        width = data[pos + 1] | data[pos + 2] << 8
+        pos += 3
+    else:
+        return -1
+    if width != plan_width[plan]:
+        return -1
+    size = (width + 7) // 8
+    event_before[event] = -1
+    event_after[event] = -1
+    if before:
+        if size > end - pos:
+            return -1
+        event_before[event] = pos
+        pos += size
+    if after:
+        if size > end - pos:
+            return -1
+        event_after[event] = pos
+        pos += size
+    event_plan[event] = plan
+    event_start[event] = pos
+    return flags
+
+
+def follow(
+    data,
+    offsets,
+    stops,
+    types,
+    timestamps,
+    server_ids,
+    positions,
+    ends,
+    extras,
+    first,
+    last,
+    roles,
+    cache_id,
+    cache_body,
+    body_start,
+    body_size,
+    body_plan,
+    bodies,
+    plan_width,
+    plan_name,
+    maps,
+    event_txn,
+    event_plan,
+    event_start,
+    event_end,
+    event_before,
+    event_after,
+    event_query,
+    txn,
+    txn_tables,
+    heap,
+    query_start,
+    query_size,
+    state,
+    progress,
+):
+    """Follow the events ``first`` to ``last`` of the index; ``ends`` are the positions behind them, ``extras`` the
+    unpacked sizes of payloads. ``state``: [0] 1 while the caller owns the open transaction, [1] transactions,
+    [2] numbers of tables, [3] bytes of the heap, [4] the text that rows now belong to, [5] texts; the maps in
+    force: [0] how many, then pairs of id and plan."""
+    owned = state[0]
+    count = state[1]
+    tables = state[2]
+    used = state[3]
+    query = state[4]
+    queries = state[5]
+    most = txn.shape[0] // 40
+    room = heap.shape[0]
+    begun = -1  # the event that began the transaction at hand
+    inside = 0  # behind its BEGIN
+    row = 40 * count
+    code = 0
+    i = first
+    kept_tables = tables
+    kept_used = used
+    kept_queries = queries
+    while i < last:
+        kind = types[i]
+        role = roles[kind]
+        pos = offsets[i] + 19
+        end = stops[i]
+        event_txn[i] = count
+        event_plan[i] = -1
+        event_query[i] = 0
+        if end < pos:
+            code = 1
+            break
+        if role == 3:  # TABLE_MAP
+            if not owned and not inside:
+                code = 1
+                break
+            plan = find_plan(data, pos, end - pos, cache_id, cache_body, body_start, body_size, body_plan, bodies)
+            if plan < 0:
+                code = 3
+                break
+            event_plan[i] = plan
+            number = table_id_at(data, pos)
+            held = maps[0]
+            k = 0
+            while k < held and maps[1 + 2 * k] != number:
+                k += 1
+            if k == held:
+                if 2 * k + 2 >= maps.shape[0]:
+                    code = 1
+                    break
+                maps[0] = held + 1
+            maps[1 + 2 * k] = number
+            maps[2 + 2 * k] = plan
+            if not owned:
+                name = plan_name[plan]
+                k = txn[row + 28]
+                while k < tables and txn_tables[k] != name:
+                    k += 1
+                if k == tables:
+                    if tables >= txn_tables.shape[0]:
+                        code = 4
+                        break
+                    txn_tables[tables] = name
+                    tables += 1
+        elif role == 4 or role == 5:  # ROWS
+            if not owned and not inside:
+                code = 1
+                break
+            before = 0 if kind == 23 or kind == 30 else 1
+            after = 0 if kind == 25 or kind == 32 else 1
+            flags = read_rows(
+                data, pos, end, role - 3, before, after, maps, plan_width, i, event_plan, event_start,
+                event_before, event_after,
+            )  # fmt: skip
+            if flags < 0:
+                code = 1
+                break
+            event_end[i] = end
+            event_query[i] = query
+            if flags & 1:  # the statement ends
+                maps[0] = 0
+                query = 0
+            if not owned:
+                txn[row + 5] = 0  # KIND: dml
+        elif role == 6:  # ROWS_QUERY
+            if (not owned and not inside) or end - pos < 1:
+                code = 1
+                break
+            size = end - pos - 1
+            if size > room - used or queries >= query_start.shape[0]:
+                code = 4
+                break
+            if size:
+                machine.copy(heap, used, data, pos + 1, size)
+            query_start[queries] = used
+            query_size[queries] = size
+            query = queries
+            if not owned and txn[row + 26] == NONE:
+                txn[row + 25] = used
+                txn[row + 26] = size
+            queries += 1
+            used += size
+        elif owned:
+            code = 1
+            break
+        elif role == 1:  # GTID
+            if begun >= 0:
+                code = 1
+                break
+            if count >= most or room - used < 384:
+                code = 4
+                begun = i
+                break
+            begun = i
+            kept_tables = tables
+            kept_used = used
+            kept_queries = queries
+            query = 0
+            maps[0] = 0
+            used = read_gtid(data, pos, end, txn, row, heap, used)
+            if used < 0:
+                code = 1
+                break
+            txn[row] = positions[i]
+            txn[row + 2] = timestamps[i]
+            txn[row + 3] = server_ids[i]
+            txn[row + 5] = 3  # KIND: other
+            txn[row + 25] = 0
+            txn[row + 26] = NONE  # QUERY_SIZE
+            txn[row + 28] = tables
+            txn[row + 30] = NONE  # UNCOMPRESSED_LENGTH
+            txn[row + 31] = 0
+            txn[row + 32] = NONE  # XA_SIZE
+            txn[row + 34] = 0  # COMPRESSED
+            txn[row + 35] = 0
+            txn[row + 36] = 0
+            txn[row + 37] = 0
+        elif begun < 0:
+            code = 1
+            break
+        elif role == 2:  # QUERY
+            if inside:
+                code = 1
+                break
+            used = read_begin(data, pos, end, txn, row, heap, used)
+            if used < 0:
+                code = 1
+                break
+            inside = 1
+        elif role == 8:  # PAYLOAD: the events inside it follow
+            if inside or txn[row + 34]:
+                code = 1
+                break
+            txn[row + 34] = 1
+            txn[row + 30] = extras[i]
+        elif role == 7:  # XID
+            if not inside or end - pos != 8:
+                code = 1
+                break
+            txn[row + 1] = ends[i]
+            txn[row + 4] = 0  # OUTCOME: commit
+            txn[row + 21] = machine.long_at(data, pos)
+            txn[row + 22] |= 2
+            txn[row + 27] = i - begun + 1
+            txn[row + 29] = tables - txn[row + 28]
+            count += 1
+            row += 40
+            begun = -1
+            inside = 0
+        else:
+            code = 1
+            break
+        i += 1
+    progress[1] = i
+    if not owned and begun >= 0:
+        # Half a transaction: as if it had not been begun.
+        if code == 0:
+            code = 2
+        i = begun
+        tables = kept_tables
+        used = kept_used
+        queries = kept_queries
+        query = 0
+        maps[0] = 0
+    progress[0] = i
+    state[1] = count
+    state[2] = tables
+    state[3] = used
+    state[4] = query
+    state[5] = queries
+    return code

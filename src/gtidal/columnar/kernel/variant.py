@@ -1,0 +1,368 @@
+"""Row images as VARIANT binary.
+
+An image is an object with a field for each column that it holds; ids are column numbers, listed in the order of the
+names. The dictionary (metadata) is the column names, then what ``documents.settle`` has left as the image's keys.
+Cells are settled by ``texts`` and ``documents`` before.
+
+The size of offsets is chosen from an upper bound, so that every value is written once, where it stays. Values lie
+in column order. The upper bound is also what must be left of ``value``.
+
+``scratch``, which need not be kept between calls, has 256 entries and one for each column of the widest table:
+    0     of the last metadata for 64 plans: plan, start, size, the image's keys
+    256   for each column its rank by name among those that the image holds
+"""
+
+import gtidal.columnar.kernel.machine as machine
+
+SCRATCH_SIZE = 256 + 4096
+LOW_HALF = 0xFFFFFFFF  # its C type is in the .pxd
+
+
+def put(value, at, number, size):
+    """The low bytes of a number, least significant first."""
+    for i in range(size):
+        value[at + i] = number >> 8 * i & 255
+
+
+def width_of(most):
+    """How many bytes hold numbers up to ``most``."""
+    if most < 256:
+        return 1
+    if most < 65536:
+        return 2
+    if most < 16777216:
+        return 3
+    return 4
+
+
+def put_text(value, at, source, start, size):
+    if size < 64:
+        value[at] = size << 2 | 1
+        at += 1
+    else:
+        value[at] = 64
+        put(value, at + 1, size, 4)
+        at += 5
+    if size:
+        machine.copy(value, at, source, start, size)
+    return at + size
+
+
+def put_binary(value, at, source, start, size):
+    value[at] = 60
+    put(value, at + 1, size, 4)
+    if size:
+        machine.copy(value, at + 5, source, start, size)
+    return at + 5 + size
+
+
+def put_wide(value, at, scale, low, high):
+    value[at] = 40
+    value[at + 1] = scale
+    put(value, at + 2, low, 8)
+    put(value, at + 10, high, 8)
+    return at + 18
+
+
+def put_label(value, at, labels, label_offsets, label):
+    start = label_offsets[label]
+    return put_text(value, at, labels, start, label_offsets[label + 1] - start)
+
+
+def put_set(value, at, bits, labels, label_offsets, first, count):
+    """The labels whose bits are set, as an array; the number if a bit has no label."""
+    if count < 64 and bits >> count != 0:
+        if bits < 0:
+            return put_wide(value, at, 0, bits, 0)
+        value[at] = 24
+        put(value, at + 1, bits, 8)
+        return at + 9
+    members = 0
+    size = 0
+    for i in range(count):
+        if bits >> i & 1:
+            members += 1
+            size += 5 + label_offsets[first + i + 1] - label_offsets[first + i]
+    offset_size = width_of(size)
+    value[at] = offset_size - 1 << 2 | 3
+    value[at + 1] = members
+    offset_at = at + 2
+    data_at = offset_at + (members + 1) * offset_size
+    at = data_at
+    for i in range(count):
+        if bits >> i & 1:
+            put(value, offset_at, at - data_at, offset_size)
+            offset_at += offset_size
+            at = put_label(value, at, labels, label_offsets, first + i)
+    put(value, offset_at, at - data_at, offset_size)
+    return at
+
+
+def put_vector(value, at, data, start, size):
+    """An array of floats; binary if the last one is not whole."""
+    if size & 3:
+        return put_binary(value, at, data, start, size)
+    count = size // 4
+    large = 1 if count > 255 else 0
+    offset_size = width_of(5 * count)
+    value[at] = (large << 2 | offset_size - 1) << 2 | 3
+    put(value, at + 1, count, 4 if large else 1)
+    at += 5 if large else 2
+    for i in range(count + 1):
+        put(value, at, 5 * i, offset_size)
+        at += offset_size
+    for i in range(count):
+        value[at] = 56
+        machine.copy(value, at + 1, data, start + 4 * i, 4)
+        at += 5
+    return at
+
+
+def put_cell(data, heap, slots, states, labels, label_first, label_offsets, kind, kind_header, kind_size, kind_arg,
+             column, cell, value, at):  # fmt: skip
+    """Writes a cell that is not ABSENT; gives where it ends, or -2."""
+    state = states[cell]
+    slot = slots[cell]
+    size = slot >> 32
+    start = slot & LOW_HALF
+    if state == 0:
+        code = kind[column]
+        if code == 1:  # NUMBER
+            value[at] = kind_header[column]
+            put(value, at + 1, slot, kind_size[column])
+            return at + 1 + kind_size[column]
+        elif code == 6:  # STRING
+            return put_text(value, at, data, start, size)
+        elif code == 3:  # DECIMAL
+            value[at] = kind_header[column]
+            value[at + 1] = kind_arg[column]
+            put(value, at + 2, slot, kind_size[column])
+            return at + 2 + kind_size[column]
+        elif code == 7:  # BINARY
+            return put_binary(value, at, data, start, size)
+        elif code == 9:  # LABEL
+            if slot == 0:
+                value[at] = 1
+                return at + 1
+            if slot <= label_first[column + 1] - label_first[column]:
+                return put_label(value, at, labels, label_offsets, label_first[column] + slot - 1)
+            value[at] = 24
+            put(value, at + 1, slot, 8)
+            return at + 9
+        elif code == 5:  # WIDE_DECIMAL
+            return put_wide(value, at, kind_arg[column], slot, slots[cell + 1])
+        elif code == 4:  # UNSIGNED
+            return put_wide(value, at, 0, slot, 0)
+        elif code == 2:  # BOOLEAN
+            value[at] = 4 if slot else 8
+            return at + 1
+        elif code == 10:  # LABELS
+            return put_set(
+                value, at, slot, labels, label_offsets, label_first[column],
+                label_first[column + 1] - label_first[column],
+            )  # fmt: skip
+        elif code == 12:  # VECTOR
+            return put_vector(value, at, data, start, size)
+        elif code == 0 or (code == 8 and size == 0):  # NULL; JSON of no bytes, which is null
+            value[at] = 0
+            return at + 1
+        return -2  # JSON and GEOMETRY that are not settled
+    elif state == 1:  # NULL
+        value[at] = 0
+        return at + 1
+    elif state == 4:  # HEAP
+        return put_text(value, at, heap, start, size)
+    elif state == 5:  # RAW
+        return put_binary(value, at, data, start, size)
+    elif state == 6:  # HEAP_BYTES
+        return put_binary(value, at, heap, start, size)
+    elif state == 7:  # VARIANT
+        machine.copy(value, at, heap, start, size)
+        return at + size
+    return -2  # ZERO that is not settled
+
+
+def measure(data, heap, slots, states, label_first, label_offsets, kind, column, cell):
+    """The most bytes that a cell takes; -1 for one that is ABSENT, -2 for a span that leads outside."""
+    state = states[cell]
+    if state == 2:  # ABSENT
+        return -1
+    if state == 0:
+        code = kind[column]
+        if code == 1 or code == 3 or code == 4 or code == 5:
+            return 18
+        elif code == 9 or code == 10:  # LABEL, LABELS
+            first = label_first[column]
+            last = label_first[column + 1]
+            return 24 + 10 * (last - first) + label_offsets[last] - label_offsets[first]
+        elif code == 6 or code == 7 or code == 12 or code == 8 or code == 11:
+            size = slots[cell] >> 32
+            if size > len(data) - (slots[cell] & LOW_HALF):
+                return -2
+            return 3 * size + 32 if code == 12 else 5 + size
+        return 1
+    if state == 1 or state == 3:
+        return 1
+    size = slots[cell] >> 32
+    if size > (len(data) if state == 5 else len(heap)) - (slots[cell] & LOW_HALF):
+        return -2
+    return 5 + size
+
+
+def put_metadata(heap, names, name_offsets, base, width, keys, metadata, at):
+    """The dictionary; gives where it ends, or -1 if there is no room. ``keys`` is a span of the heap."""
+    key_start = keys & LOW_HALF
+    count = machine.word_at(heap, key_start) if keys else 0
+    names_size = name_offsets[base + width] - name_offsets[base]
+    key_bytes = key_start + 4 + 2 * count
+    keys_size = key_start + (keys >> 32) - key_bytes if keys else 0
+    total = names_size + keys_size
+    size = width_of(total if total > width + count else width + count)
+    if 1 + (width + count + 2) * size + total > len(metadata) - at:
+        return -1
+    metadata[at] = 1 | size - 1 << 6
+    put(metadata, at + 1, width + count, size)
+    at += 1 + size
+    for i in range(width + 1):
+        put(metadata, at, name_offsets[base + i] - name_offsets[base], size)
+        at += size
+    end = names_size
+    for i in range(count):
+        end += heap[key_start + 4 + 2 * i] | heap[key_start + 5 + 2 * i] << 8
+        put(metadata, at, end, size)
+        at += size
+    if names_size:
+        machine.copy(metadata, at, names, name_offsets[base], names_size)
+    if keys_size:
+        machine.copy(metadata, at + names_size, heap, key_bytes, keys_size)
+    return at + total
+
+
+def has_twins(names, name_offsets, order, base, width):
+    """Whether two columns have the same name."""
+    for i in range(1, width):
+        one = base + order[base + i - 1]
+        other = base + order[base + i]
+        size = name_offsets[one + 1] - name_offsets[one]
+        if size == name_offsets[other + 1] - name_offsets[other] and (
+            size == 0 or machine.same(names, name_offsets[one], names, name_offsets[other], size)
+        ):
+            return 1
+    return 0
+
+
+def write(
+    data, heap, slots, states, image_cell, image_plan, image_keys, images, first, count, plan_first, plan_width, slot,
+    kind, kind_header, kind_size, kind_arg, order, names, name_offsets, labels, label_first, label_offsets, scratch,
+    value, value_offsets, metadata, metadata_offsets, progress
+):  # fmt: skip
+    """Writes the output rows from ``first`` on: row r is image images[r], or null (no bytes) where that is -1. The
+    offsets of row ``first`` are given, those of the following rows are written. progress: 0 next row, 1 and 2
+    bytes used of value and metadata. Codes: 0 all done; 1 value or metadata is full; 2 this row is not ours;
+    3 it would be larger than 128 MiB."""
+    row = first
+    used = value_offsets[first]
+    noted = metadata_offsets[first]
+    for i in range(64):
+        scratch[4 * i] = -1
+    while True:
+        progress[0] = row
+        progress[1] = used
+        progress[2] = noted
+        if row >= first + count:
+            return 0
+        image = images[row]
+        if image >= 0:
+            plan = image_plan[image]
+            base = plan_first[plan]
+            width = plan_width[plan]
+            cells = image_cell[image]
+            if width > len(scratch) - 256:
+                return 2
+            present = 0
+            bound = 0
+            for i in range(width):
+                room = measure(
+                    data,
+                    heap,
+                    slots,
+                    states,
+                    label_first,
+                    label_offsets,
+                    kind,
+                    base + i,
+                    cells + slot[base + i],
+                )
+                if room >= 0:
+                    present += 1
+                    bound += room
+                elif room < -1:
+                    return 2
+            id_size = width_of(width)
+            offset_size = width_of(bound)
+            large = 1 if present > 255 else 0
+            bound += 5 + present * id_size + (present + 1) * offset_size
+            if bound > 134217728 + 24 * width + 4096:
+                return 3
+            if bound > len(value) - used:
+                return 1
+            value[used] = (large << 4 | id_size - 1 << 2 | offset_size - 1) << 2 | 2
+            put(value, used + 1, present, 4 if large else 1)
+            at = used + (5 if large else 2)
+            rank = 0
+            for i in range(width):
+                column = order[base + i]
+                if states[cells + slot[base + column]] != 2:
+                    scratch[256 + column] = rank
+                    put(value, at + rank * id_size, column, id_size)
+                    rank += 1
+            offset_at = at + present * id_size
+            data_at = offset_at + (present + 1) * offset_size
+            at = data_at
+            for i in range(width):
+                cell = cells + slot[base + i]
+                if states[cell] != 2:
+                    put(value, offset_at + scratch[256 + i] * offset_size, at - data_at, offset_size)
+                    at = put_cell(
+                        data, heap, slots, states, labels, label_first, label_offsets, kind, kind_header, kind_size,
+                        kind_arg, base + i, cell, value, at,
+                    )  # fmt: skip
+                    if at < 0:
+                        return 2
+            put(value, offset_at + present * offset_size, at - data_at, offset_size)
+            if at - used > 134217728:
+                return 3
+            # The metadata of this plan's last row, if the keys are the same.
+            keys = image_keys[image]
+            last = 4 * (plan & 63)
+            if scratch[last] == plan and same_keys(heap, keys, scratch[last + 3]):
+                if scratch[last + 2] > len(metadata) - noted:
+                    return 1
+                machine.copy(metadata, noted, metadata, scratch[last + 1], scratch[last + 2])
+                noted += scratch[last + 2]
+            else:
+                if has_twins(names, name_offsets, order, base, width):
+                    return 2
+                end = put_metadata(heap, names, name_offsets, base, width, keys, metadata, noted)
+                if end < 0:
+                    return 1
+                if end - noted > 134217728:
+                    return 3
+                scratch[last] = plan
+                scratch[last + 1] = noted
+                scratch[last + 2] = end - noted
+                scratch[last + 3] = keys
+                noted = end
+            used = at
+        row += 1
+        value_offsets[row] = used
+        metadata_offsets[row] = noted
+
+
+def same_keys(heap, one, other):
+    """Whether two spans of the heap hold the same keys; 0 is no keys."""
+    if one == other:
+        return 1
+    if one >> 32 != other >> 32:
+        return 0
+    return machine.same(heap, one & LOW_HALF, heap, other & LOW_HALF, one >> 32)

@@ -1,0 +1,585 @@
+"""A log as windows: some megabytes of whole events, and the index of them.
+
+A ``WindowReader`` reads a log with the kernel's header walk. Events that change how the following ones are read go
+through the reference decoder's hands; a log whose events the kernel cannot frame (binlog versions 1 and 3, MariaDB's
+encryption) is framed by the reference decoder altogether. The events inside a compressed payload are laid out behind
+it, in the same window, so that nobody downstream sees a difference.
+
+Memory: one window, which grows for an event that is larger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from gtidal.columnar import kernel
+from gtidal.columnar.codes import NONE
+from gtidal.errors import DecodeError, GtidalError, Truncated
+from gtidal.events.format import Format, FormatDescription, StartV3
+from gtidal.events.frame import HEADER_SIZE, checksum_size, decode_event, decode_header
+from gtidal.events.header import IN_USE
+from gtidal.events.mariadb import StartEncryption
+from gtidal.events.registry import Context
+from gtidal.events.transaction import TransactionPayload
+from gtidal.log.codecs import unpack_payload
+from gtidal.log.decoder import (
+    FIRST_EVENT,
+    Frame,
+    Keys,
+    LogDecoder,
+    inner_format_of,
+    largest_inner,
+)
+from gtidal.log.encryption import EncryptionHeader
+
+Array = np.ndarray[Any, Any]
+
+WINDOW = 8 << 20
+LARGEST_EXPANSION = 32 << 20
+"""Payloads that unpack to more are read in several windows."""
+DATA, FULL, MARKED, SIZE, CHECKSUM, JUMP = range(6)
+OK, NO_CHECKSUM, BAD, UNCHECKED = range(4)
+CHECKSUM_NAMES = ("ok", "none", "bad", "unchecked")
+_PAYLOAD = TransactionPayload.code
+_NO_NUMBERS = memoryview(np.zeros(0, np.int64))
+_NO_BYTES = memoryview(np.zeros(0, np.uint8))
+
+
+class Index:
+    """The events of a window: flat arrays, of which ``count`` places are used."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.count = 0
+        self.offsets = np.zeros(capacity, np.int32)
+        self.sizes = np.zeros(capacity, np.int32)
+        self.stops = np.zeros(capacity, np.int32)
+        self.types = np.zeros(capacity, np.uint8)
+        self.timestamps = np.zeros(capacity, np.int64)
+        self.server_ids = np.zeros(capacity, np.int64)
+        self.flags = np.zeros(capacity, np.int32)
+        self.positions = np.zeros(capacity, np.int64)
+        self.ends = np.zeros(capacity, np.int64)
+        """The positions behind events; inside a payload, that behind the payload."""
+        self.payloads = np.full(capacity, -1, np.int64)
+        """The position of the payload that an event is inside of, or -1."""
+        self.extras = np.full(capacity, NONE, np.int64)
+        """What a payload says that it unpacks to."""
+
+    NAMES = ("offsets", "sizes", "stops", "types", "timestamps", "server_ids", "flags", "positions", "ends",
+             "payloads", "extras")  # fmt: skip
+
+    def put(self, place: int, header: Any, offset: int, stop: int) -> None:
+        self.offsets[place] = offset
+        self.sizes[place] = header.size
+        self.stops[place] = stop
+        self.types[place] = header.type_code
+        self.timestamps[place] = header.timestamp
+        self.server_ids[place] = header.server_id
+        self.flags[place] = header.flags
+        self.positions[place] = header.position
+        self.ends[place] = header.position + header.size
+        self.payloads[place] = -1
+        self.extras[place] = NONE
+
+    def take(self, order: Array) -> Index:
+        """The events in another order."""
+        other = Index.__new__(Index)
+        other.capacity = other.count = len(order)
+        for name in Index.NAMES:
+            setattr(other, name, getattr(self, name)[order])
+        return other
+
+    def join(self, other: Index) -> Index:
+        joined = Index.__new__(Index)
+        joined.capacity = joined.count = self.count + other.count
+        for name in Index.NAMES:
+            ours, theirs = getattr(self, name)[: self.count], getattr(other, name)[: other.count]
+            setattr(joined, name, np.concatenate((ours, theirs)))
+        return joined
+
+
+@dataclass(slots=True)
+class Window:
+    """Some events of a log, all of one format."""
+
+    data: Array
+    index: Index
+    format: Format
+    checksum: int
+    """Of its events: OK, NO_CHECKSUM or UNCHECKED. Those inside payloads have none."""
+    plain: bool
+    """Whether the kernel may follow its events: binlog version 4."""
+    position: int
+    """Of its first event."""
+    end: int
+    """The position behind its last event."""
+
+    @property
+    def count(self) -> int:
+        return self.index.count
+
+    def frame(self, event: int) -> Frame:
+        index = self.index
+        offset = int(index.offsets[event])
+        payload = int(index.payloads[event])
+        position = int(index.positions[event]) if payload < 0 else payload
+        return Frame(position, self.data[offset : offset + int(index.sizes[event])].tobytes())
+
+
+@dataclass(frozen=True, slots=True)
+class GtidFilter:
+    """Which transactions are read, by their GTIDs, in flat arrays for the kernel."""
+
+    uuids: memoryview
+    firsts: memoryview
+    starts: memoryview
+    ends: memoryview
+    including: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where reading can go on: a position between events, and the format in force there."""
+
+    position: int
+    format: Format
+
+
+class WindowReader:
+    """Reads one log. ``stream`` can seek; ``name`` is the log's, for errors."""
+
+    def __init__(
+        self,
+        stream: BinaryIO,
+        name: str,
+        *,
+        keys: Keys | None = None,
+        verify_checksum: bool = True,
+        window: int = WINDOW,
+        gtids: GtidFilter | None = None,
+        stop: int | None = None,
+    ) -> None:
+        self.stream = stream
+        self.name = name
+        self.verify_checksum = verify_checksum
+        self.window_size = window
+        self.stop = stop
+        """A position at which, or behind which, no event is begun any more."""
+        self.decoder = LogDecoder(name, verify_checksum=verify_checksum, keys=keys)
+        self.in_use = False
+        self.jumped = 0
+        self._gtids = gtids
+        self._progress = memoryview(np.zeros(4, np.int64))
+        self._index = Index(max(window // 40, 64))
+        self._buffer = np.zeros(window + (1 << 16), np.uint8)
+        self._have = 0  # bytes in the buffer
+        self._base = 0  # the position of the buffer's first byte
+        self._head = 0  # bytes of the file before position 0
+        self._checked = 0  # events before this position were compared with their checksums already
+        self._ended = False
+        self._opened = False
+        self._used = 0  # bytes of the buffer that the window given out last takes
+        self._by_reference = False
+        self._inner: Iterator[Window] | None = None
+
+    # --- where to read
+
+    def open(self) -> None:
+        """Read the head of the file. Raises what the reference decoder raises for what is no log."""
+        if self._opened:
+            return
+        self._opened = True
+        data = b""
+        while not self.decoder.read_head():
+            piece = self.stream.read(1 << 12)
+            if not piece:
+                self.decoder.end_of_data()
+                self.decoder.read_head()
+                break
+            data += piece
+            self.decoder.receive_data(piece)
+        self._head = EncryptionHeader.SIZE if self.decoder.encryption is not None else 0
+        self._go_to(FIRST_EVENT)
+
+    def _go_to(self, position: int) -> None:
+        self.stream.seek(self._head + position)
+        if (cipher := self.decoder.stream_cipher) is not None:
+            cipher.seek(position)
+        self._have = 0
+        self._base = position
+        self._ended = False
+        self._used = 0
+        self._by_reference = False
+        self._inner = None
+
+    def seek(self, place: Place) -> None:
+        """Go on at an event boundary."""
+        self.open()
+        if place.format is not self.decoder.format:
+            self.decoder.start_at(place.position, place.format, self.decoder.event_cipher)
+        self._checked = max(self._checked, self._base)
+        self._go_to(place.position)
+
+    # --- windows
+
+    def next(self, size: int | None = None) -> Window | None:
+        """The next window; None at the end of the log."""
+        self.open()
+        if self._inner is not None:
+            window = next(self._inner, None)
+            if window is not None:
+                return window
+            self._inner = None
+        if self.decoder.encrypts_events or self.decoder.format.version < 4:
+            return self._next_by_reference()
+        return self._next_by_kernel(size or self.window_size)
+
+    def __iter__(self) -> Iterator[Window]:
+        while (window := self.next()) is not None:
+            yield window
+
+    def _fill(self, size: int) -> None:
+        """Have ``size`` bytes in the buffer, or all there are."""
+        if size > len(self._buffer):
+            grown = np.zeros(size + (1 << 16), np.uint8)
+            grown[: self._have] = self._buffer[: self._have]
+            self._buffer = grown
+        view = memoryview(self._buffer)
+        while self._have < size and not self._ended:
+            if (cipher := self.decoder.stream_cipher) is not None:
+                plain = cipher.update(self.stream.read(size - self._have))
+                got = len(plain)
+                view[self._have : self._have + got] = plain
+            else:
+                got = self.stream.readinto(view[self._have : size])  # type: ignore[attr-defined]
+            self._ended = not got
+            self._have += got
+
+    def _drop(self, used: int) -> None:
+        """The window given out last is no longer needed: its bytes make room."""
+        left = self._have - used
+        if used:
+            self._buffer[:left] = self._buffer[used : self._have].copy()
+        self._have = left
+        self._base += used
+
+    def _next_by_kernel(self, size: int) -> Window | None:
+        self._drop(self._used)
+        self._used = 0
+        need = size
+        while True:
+            self._fill(max(need, HEADER_SIZE))
+            window, need = self._walk()
+            if window is not None or not need:
+                return window
+
+    def _walk(self) -> tuple[Window | None, int]:
+        """A window of what is in the buffer; or how many bytes are needed for one, 0 at the end."""
+        format = self.decoder.format
+        index = self._index
+        index.count = 0
+        first = self._base == FIRST_EVENT
+        pos, code = 0, DATA
+        if not first and (format.header_length >= HEADER_SIZE):
+            pos, code = self._walk_buffer(format)
+        if pos or index.count:
+            if code == JUMP:
+                end = self._base + pos
+                window = self._window(self._have, format)
+                self._go_to(end)
+                return (window, 0) if window.count else (None, HEADER_SIZE)
+            self._used = pos
+            return self._expanded(self._window(pos, format)), 0
+        if self._have >= HEADER_SIZE and (code == MARKED or first):
+            return self._take_one()
+        return self._look_closer(code)
+
+    def _marked(self) -> memoryview:
+        marked = np.zeros(256, np.uint8)
+        marked[[FormatDescription.code, StartV3.code, StartEncryption.code]] = 1
+        return memoryview(marked)
+
+    def _walk_buffer(self, format: Format) -> tuple[int, int]:
+        index = self._index
+        there = self._base + self._have
+        end = self._have
+        gtids = self._gtids
+        compare = 2 if self.verify_checksum else 1
+        progress = self._progress
+        progress[0] = progress[1] = progress[2] = 0
+        if self.stop is not None and self.stop < there:
+            end = max(0, self.stop - self._base)
+        code = kernel.walk.walk(
+            memoryview(self._buffer),
+            0,
+            end,
+            format.header_length,
+            compare if format.has_checksums else 0,
+            self._marked(),
+            memoryview(index.offsets),
+            memoryview(index.sizes),
+            memoryview(index.stops),
+            memoryview(index.types),
+            memoryview(index.timestamps),
+            memoryview(index.server_ids),
+            memoryview(index.flags),
+            memoryview(index.positions),
+            self._base,
+            gtids.uuids if gtids else _NO_BYTES,
+            gtids.firsts if gtids else _NO_NUMBERS,
+            gtids.starts if gtids else _NO_NUMBERS,
+            gtids.ends if gtids else _NO_NUMBERS,
+            gtids.including if gtids else 0,
+            progress,
+        )
+        index.count = progress[1]
+        self.jumped += progress[2]
+        count = index.count
+        index.ends[:count] = index.positions[:count] + index.sizes[:count]
+        index.payloads[:count] = -1
+        return progress[0], code
+
+    def _window(self, used: int, format: Format) -> Window:
+        if not format.has_checksums:
+            checksum = NO_CHECKSUM
+        else:
+            checksum = OK if self.verify_checksum else UNCHECKED
+        plain = format.version >= 4 and format.header_length == HEADER_SIZE
+        return Window(self._buffer, self._index, format, checksum, plain, self._base, self._base + used)
+
+    def _take_one(self) -> tuple[Window | None, int]:
+        """An event that may change the format: a window of its own."""
+        size = int.from_bytes(self._buffer[9:13].tobytes(), "little")
+        if size > self._have and HEADER_SIZE <= size <= 1 << 30 and not self._ended:
+            return None, size
+        if not HEADER_SIZE <= size <= self._have:
+            return self._look_closer(SIZE)
+        if self.stop is not None and self._base >= self.stop:
+            return None, 0
+        frame = Frame(self._base, self._buffer[:size].tobytes())
+        self.decoder.accept(frame)
+        format = self.decoder.format
+        if frame.type_code == FormatDescription.code:
+            self.in_use = bool(frame.data[17] & IN_USE)
+        self._index.count = 0
+        self._add(frame, 0, format)
+        self._used = size
+        window = self._window(size, format)
+        if frame.type_code == FormatDescription.code and checksum_size(frame.data, frame.type_code, format):
+            window.checksum = OK if self.verify_checksum else UNCHECKED
+        return window, 0
+
+    def _add(self, frame: Frame, offset: int, format: Format) -> None:
+        header = decode_header(frame.data, frame.position, format)
+        tail = checksum_size(frame.data, frame.type_code, format)
+        self._index.put(self._index.count, header, offset, offset + max(len(frame.data) - tail, 0))
+        self._index.count += 1
+
+    def _look_closer(self, code: int) -> tuple[Window | None, int]:
+        """No event could be framed. More bytes may help; else the reference decoder says what is wrong."""
+        if code in (DATA, SIZE) and self._have >= HEADER_SIZE and code == DATA:
+            size = int.from_bytes(self._buffer[9:13].tobytes(), "little")
+            if self._have < size <= 1 << 30 and not self._ended:
+                return None, size
+        elif code == DATA and not self._ended:
+            return None, HEADER_SIZE
+        if not self._have or (self.stop is not None and self._base >= self.stop):
+            return None, 0
+        judge = LogDecoder(self.name, verify_checksum=self.verify_checksum)
+        judge.start_at(self._base, self.decoder.format)
+        judge.receive_data(self._buffer[: self._have].tobytes())
+        judge.end_of_data()
+        try:
+            frame = judge.next_frame()
+        except Truncated:
+            if self.in_use:
+                return None, 0  # the server is writing this event
+            raise
+        if frame is None:
+            return None, 0
+        raise DecodeError("an event that cannot be framed", file=self.name, position=self._base)
+
+    # --- what the kernel cannot frame
+
+    def _next_by_reference(self) -> Window | None:
+        """Events framed by the reference decoder, one after the other in a buffer."""
+        decoder = self.decoder
+        self._index = Index(max(self.window_size // 40, 64))
+        if not self._by_reference:
+            self._by_reference = True
+            self._drop(self._used)
+            self._used = 0
+            decoder.start_at(self._base, decoder.format, decoder.event_cipher)
+            decoder.receive_data(self._buffer[: self._have].tobytes())
+            self._have = 0
+        pieces: list[bytes] = []
+        size = 0
+        start = decoder.position
+        format = decoder.format
+        while size < self.window_size and self._index.count < self._index.capacity:
+            if self.stop is not None and decoder.position >= self.stop:
+                break
+            frame = self._next_frame()
+            if frame is None:
+                break
+            if decoder.format is not format:
+                format = decoder.format
+            self._add(frame, size, format)
+            pieces.append(frame.data)
+            size += len(frame.data)
+            if frame.type_code in (FormatDescription.code, StartV3.code, StartEncryption.code):
+                break
+        if not pieces:
+            return None
+        data = np.frombuffer(b"".join(pieces), np.uint8)
+        window = self._window(0, format)
+        window.data, window.position, window.end = data, start, decoder.position
+        return self._expanded(window)
+
+    def _next_frame(self) -> Frame | None:
+        try:
+            while (frame := self.decoder.next_frame()) is None:
+                data = self.stream.read(1 << 20)
+                if not data:
+                    self.decoder.end_of_data()
+                    return self.decoder.next_frame()
+                self.decoder.receive_data(data)
+        except Truncated:
+            if self.in_use:
+                return None
+            raise
+        if frame.type_code == FormatDescription.code:
+            self.in_use = bool(frame.data[17] & IN_USE)
+        return frame
+
+    # --- compressed payloads
+
+    def _expanded(self, window: Window) -> Window:
+        """The window with the events of its payloads behind them. A payload that unpacks to very much ends the
+        window: what is inside it comes in the following ones."""
+        index = window.index
+        payloads = np.flatnonzero(index.types[: index.count] == _PAYLOAD)
+        if not len(payloads) or not window.plain:
+            return window
+        pieces: list[Array] = [window.data[: int(index.offsets[index.count - 1] + index.sizes[index.count - 1])]]
+        base = len(pieces[0])
+        inner_parts: list[tuple[int, Index]] = []
+        last = index.count
+        for place in payloads.tolist():
+            event = self._payload(window, place)
+            announced = event.uncompressed_size
+            index.extras[place] = NONE if announced is None else announced
+            windows = self._unpacked(event, window.format, int(index.ends[place]))
+            first = next(windows, None)
+            if first is None:
+                continue
+            inner_parts.append((place, _moved(first.index, base)))
+            pieces.append(first.data)
+            base += len(first.data)
+            following = next(windows, None)
+            if following is not None or base > LARGEST_EXPANSION:
+                last = place + 1
+                self._inner = _chain(following, windows)
+                self._end_window_at(window, last)
+                break
+        order_keys = [np.arange(last, dtype=np.int64) << 32]
+        joined = index.take(np.arange(last))
+        for place, inner in inner_parts:
+            order_keys.append((place << 32) + 1 + np.arange(inner.count, dtype=np.int64))
+            joined = joined.join(inner)
+        order = np.argsort(np.concatenate(order_keys), kind="stable")
+        return Window(
+            np.concatenate(pieces), joined.take(order), window.format, window.checksum, True, window.position, window.end
+        )
+
+    def _end_window_at(self, window: Window, last: int) -> None:
+        end = int(window.index.ends[last - 1])
+        if end != window.end:
+            self._used = end - self._base
+            window.end = end
+
+    def _payload(self, window: Window, place: int) -> TransactionPayload:
+        frame = window.frame(place)
+        try:
+            event = decode_event(frame.data, frame.position, Context(window.format, {}))
+        except GtidalError as error:
+            raise error.at(file=self.name) from None
+        assert isinstance(event, TransactionPayload)
+        return event
+
+    def _unpacked(self, event: TransactionPayload, format: Format, end: int) -> Iterator[Window]:
+        """The events inside a payload, in windows of bounded size."""
+        position = event.header.position
+        inner_format = inner_format_of(format)
+        number = 1
+        buffer = bytearray()
+        largest = largest_inner(event.uncompressed_size)
+        limit = max(self.window_size, 1 << 16)
+        try:
+            for piece in unpack_payload(event.payload, event.compression):
+                buffer += piece
+                if len(buffer) < limit:
+                    continue
+                window, used = self._inner_window(buffer, inner_format, position, end, number, largest)
+                if window is None:
+                    limit = max(limit, 2 * len(buffer))
+                    continue
+                limit = max(self.window_size, 1 << 16)
+                number += window.count
+                del buffer[:used]
+                yield window
+            while buffer:
+                window, used = self._inner_window(buffer, inner_format, position, end, number, largest)
+                if window is None:
+                    raise Truncated(f"{len(buffer)} bytes of an inner event are left", field="payload")
+                number += window.count
+                del buffer[:used]
+                yield window
+        except GtidalError as error:
+            raise error.at(file=self.name, position=position, event=event.name) from None
+
+    def _inner_window(
+        self, buffer: bytearray, format: Format, position: int, end: int, number: int, largest: int
+    ) -> tuple[Window | None, int]:
+        data = np.frombuffer(bytes(buffer), np.uint8)
+        index = Index(max(len(data) // 19 + 1, 1) if len(data) < 1 << 20 else len(data) // 40)
+        progress = memoryview(np.zeros(4, np.int64))
+        code = kernel.walk.walk(
+            memoryview(data), 0, len(data), HEADER_SIZE, 0, memoryview(np.zeros(256, np.uint8)),
+            memoryview(index.offsets), memoryview(index.sizes), memoryview(index.stops), memoryview(index.types),
+            memoryview(index.timestamps), memoryview(index.server_ids), memoryview(index.flags),
+            memoryview(index.positions), 0, _NO_BYTES, _NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS, 0, progress,
+        )  # fmt: skip
+        used, count = progress[0], progress[1]
+        left = len(data) - used
+        if code == SIZE or (left >= HEADER_SIZE and _size_at(data, used) > largest):
+            raise DecodeError(f"an inner event of {_size_at(data, used)} bytes", field="payload")
+        if not count:
+            return None, 0
+        index.count = count
+        index.positions[:count] = position + number + np.arange(count)
+        index.ends[:count] = end
+        index.payloads[:count] = position
+        return Window(data[:used], index, format, NO_CHECKSUM, True, position, end), used
+
+
+def _size_at(data: Array, offset: int) -> int:
+    return int.from_bytes(data[offset + 9 : offset + 13].tobytes(), "little")
+
+
+def _chain(first: Window | None, rest: Iterator[Window]) -> Iterator[Window]:
+    if first is not None:
+        yield first
+    yield from rest
+
+
+def _moved(index: Index, by: int) -> Index:
+    index.offsets[: index.count] += by
+    index.stops[: index.count] += by
+    return index
+
