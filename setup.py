@@ -45,6 +45,9 @@ INLINED = {"machine"}
 SHARED = "_memoryviews"
 """What Cython adds to every module that takes buffers, compiled once: it is most of the compiler's work."""
 
+MEANT = "Declarations should not be declared inline"
+"""Cython's warning of what a .pxd must do to have a function inlined when the function itself is in a .py."""
+
 # Signed overflow stays defined (-fwrapv): the kernel writes its wrap-arounds down, a compiler must not guess.
 # What Cython's own code is warned of, and what is no fault: unused parameters and functions.
 WARNINGS = [
@@ -59,7 +62,8 @@ LINK: list[str] = []
 if SANITIZED:
     # Here an overflow is reported: the same source run by Python would not wrap around.
     CHECKS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
-    COMPILE = [*WARNINGS, "-fno-wrapv", "-O1", "-g1", "-fno-omit-frame-pointer", *CHECKS]
+    COVERAGE = ["-fsanitize-coverage=trace-pc"]  # for tools/fuzz.py
+    COMPILE = [*WARNINGS, "-fno-wrapv", "-O1", "-g1", "-fno-omit-frame-pointer", *CHECKS, *COVERAGE]
     LINK = CHECKS
 
 
@@ -163,7 +167,11 @@ class BuildKernel(build_ext):
         else:
             shared = ext.name.replace(name, SHARED)
             cython += ["--shared", shared, "--module-name", ext.name, "-o", str(translated), ext.sources[0]]
-        subprocess.run(cython, check=True)
+        run = subprocess.run(cython, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        said = "".join(line for line in run.stdout.splitlines(True) if MEANT not in line)
+        if run.returncode or (REQUIRED and said):
+            raise RuntimeError(f"Cython does not accept {name}:\n{said}")
+        print(said, end="", file=sys.stderr)
         marked.write_text(f'__attribute__((used)) static const char mark[] = "{mark(ext)}";\n')
         ext.sources = [str(translated), str(marked)]
 

@@ -30,8 +30,8 @@ def environment() -> Path:
     ready = folder / "ready"
     if not ready.exists() or ready.read_text() != REQUIREMENT:
         print(f"installing {REQUIREMENT} into {folder} (once) …", file=sys.stderr, flush=True)
-        subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", REQUIREMENT]
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
+        install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", REQUIREMENT]
         subprocess.run(install, check=True)
         ready.write_text(REQUIREMENT)
     return python

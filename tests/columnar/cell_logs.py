@@ -193,7 +193,7 @@ class Log:
     def __init__(self, events: Sequence[Made]) -> None:
         self.events = events
         tables: dict[Columns, int] = {}
-        data = bytearray(b"\xa5")
+        data = bytearray()
         starts, ends, plans, befores, afters = [], [], [], [], []
         for event in events:
             plans.append(tables.setdefault(event.columns, len(tables)))
@@ -450,7 +450,9 @@ def events(draw: st.DrawFn, columns: Columns, most_rows: int = 4) -> Made:
             present = [c for c in columns if int.from_bytes(held, "little") >> c.index & 1]
             nulls = draw(st.integers(0, (1 << len(present)) - 1)) if draw(st.booleans()) else 0
             size = (len(present) + 7) // 8
-            images += (nulls | ((1 << 8 * size) - 1) >> len(present) << len(present)).to_bytes(size, "little")
+            spare = draw(st.sampled_from([255, 255, 255, 0]))  # servers set the bits behind the last column
+            bits = (nulls | spare << len(present)) & (1 << 8 * size) - 1
+            images += bits.to_bytes(size, "little")
             odd = draw(st.integers(0, 7)) == 0
             for place, column in enumerate(present):
                 if not nulls >> place & 1:

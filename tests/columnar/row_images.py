@@ -199,5 +199,13 @@ def scratch(one: Kernel) -> np.ndarray:
     return _scratches.setdefault(id(one), np.zeros(1216 + 3 * 8192, np.int64))
 
 
+def reread(columns: Table, image: Image) -> Image:
+    """The image as the reference decoder reads it: decimals with all their digits, for one."""
+    return tuple(
+        value if value is None or value is ABSENT else one.read(packed := one.write(value), 0, len(packed))[0]
+        for one, value in zip(columns, image, strict=True)
+    )
+
+
 def variants(one: Kernel, made: Sequence[tuple[Table, Image]], heap: int = 1 << 16) -> list[Variant | None]:
     return Images(made).settled(one, heap).written()

@@ -20,6 +20,7 @@ from gtidal.columnar import kernel
 from gtidal.columnar.codes import ShapeCode, State
 from gtidal.columnar.shapes_plan import ShapeRow, shape_row
 from gtidal.columns import shapes as s
+from gtidal.columns.temporal import DateTime, pack_datetime
 from gtidal.events.images import ABSENT, Row
 from tests.columnar.cell_logs import (
     DONE,
@@ -93,6 +94,11 @@ def test_a_shape_that_the_kernel_does_not_know_is_an_error() -> None:
         shape_row(New(4))
 
 
+def written(number: int) -> str:
+    """Eight bytes."""
+    return number.to_bytes(8, "little").hex()
+
+
 KNOWN: list[tuple[s.Shape, str, int, int]] = [
     (s.Int(1), "80", State.VALUE, -128),
     (s.Int(2), "ff7f", State.VALUE, 32767),
@@ -124,6 +130,13 @@ KNOWN: list[tuple[s.Shape, str, int, int]] = [
     (s.Date24(), "21204e", State.ZERO, 0x4E2021),  # 10000-01-01
     (s.Time24(), "a7f57f", State.VALUE, 3020399000000),  # 838:59:59
     (s.Time24(), "590a80", State.VALUE, -3020399000000),
+    (s.Datetime64(), written(99991231235959), State.VALUE, 253402300799000000),
+    (s.Datetime64(), written(10101000000), State.VALUE, -62135596800000000),
+    (s.Datetime64(), written(20000101000060), State.ZERO, pack_datetime(DateTime(2000, 1, 1, 0, 0, 60))),
+    (s.Datetime64(), written(20000101006000), State.ZERO, pack_datetime(DateTime(2000, 1, 1, 0, 60, 0))),
+    (s.Datetime64(), written(20000101240000), State.ZERO, pack_datetime(DateTime(2000, 1, 1, 24, 0, 0))),
+    (s.Datetime64(), written(20000000316363), State.ZERO, pack_datetime(DateTime(2000, 0, 0, 31, 63, 63))),
+    (s.Datetime64(), written(100811231000000), State.ZERO, pack_datetime(DateTime(10081, 12, 31, 0, 0, 0))),
     (s.Epoch32(), "00000000", State.ZERO, 0),
     (s.Epoch32(), "ffffffff", State.VALUE, 4294967295000000),
     (s.PackedEpoch(2), "0000000001", State.VALUE, 10000),
@@ -133,6 +146,12 @@ KNOWN: list[tuple[s.Shape, str, int, int]] = [
     (s.PackedDatetime(6), "99027f7efb0f423f", State.VALUE, -1),  # 1969-12-31 23:59:59.999999
     (s.PackedDatetime(0), "fef3ff7efb", State.VALUE, 253402300799000000),  # 9999-12-31 23:59:59
     (s.PackedDatetime(6), "99027f7efb0f4240", State.ZERO, 0x19027F7EFB0F4240),  # 1000000 microseconds
+    (s.PackedDatetime(0), "996442003c", State.ZERO, 0x196442003C000000),  # second 60
+    (s.PackedDatetime(0), "9964420f00", State.ZERO, 0x1964420F00000000),  # minute 60
+    (s.PackedDatetime(0), "9964438000", State.ZERO, 0x1964438000000000),  # hour 24
+    (s.PackedDatetime(0), "9964437efb", State.VALUE, 946771199000000),  # 23:59:59 of the same day
+    (s.PackedDatetime(2), "996442000064", State.ZERO, 0x19644200000F4240),  # 100 hundredths
+    (s.PackedDatetime(4), "99644200000001", State.VALUE, 946684800000100),
     (s.PackedTime(0), "7fffff", State.VALUE, -1000000),
     (s.PackedTime(2), "7fffffff", State.VALUE, -10000),
     (s.PackedTime(6), "8000000f423f", State.VALUE, 999999),
@@ -246,6 +265,39 @@ def test_wide_decimals_take_two_cells_whatever_their_state() -> None:
     assert found[1] == [[(State.ABSENT, 0), (State.VALUE, 7), (State.ABSENT, 0)]]
 
 
+def test_decimals_of_every_precision() -> None:
+    """With all kinds of first and last groups."""
+    for precision in range(1, 82):
+        scales = {0, 1, precision // 2, precision - 1, precision} if precision > 1 else {0, 1}
+        columns = bare(*(s.PackedDecimal(precision, scale) for scale in sorted(scales)))
+        numbers = (
+            10**precision - 1,
+            1 - 10**precision,
+            10 ** (precision - 1),
+            7 * 10 ** (precision // 3),
+            -1,
+            0,
+        )
+        rows = [tuple(Decimal(f"{n}E-{scale}") for scale in sorted(scales)) for n in numbers]
+        found = check(insert(columns, *rows))[0]
+        assert found is not None
+        if precision <= 38:
+            assert found == [[(State.VALUE, number)] * len(scales) for number in numbers]
+
+
+def test_strings_of_every_length_prefix() -> None:
+    columns = bare(s.Bytes(1), s.Bytes(2), s.Bytes(3), s.Bytes(4), s.Int(1))
+    for length in (0, 1, 255, 256, 65535, 65536, 70000):
+        sizes = min(length, 255), min(length, 65535), length, length
+        row = (*(bytes([place + 65]) * size for place, size in enumerate(sizes)), -5)
+        assert check(insert(columns, row, row)) == [[[(State.VALUE, value) for value in row]] * 2]
+    # A length that goes beyond the event, and one that a signed number would take for negative.
+    for prefix in range(1, 5):
+        for size in (5, 1 << 8 * prefix - 1, (1 << 8 * prefix) - 1):
+            value = size.to_bytes(prefix, "little") + b"abcd"
+            assert check(Made(bare(s.Bytes(prefix)), None, b"\x01", b"\xfe" + value)) == [None]
+
+
 @each_kernel
 @pytest.mark.parametrize(
     ("shape", "data"),
@@ -260,12 +312,12 @@ def test_wide_decimals_take_two_cells_whatever_their_state() -> None:
         (s.PackedTime(6), "8000000f4240"),
         (s.Time24(), "3c0000"),
         (s.Time24(), "701700"),
-        (s.Datetime64(), (20001301000000).to_bytes(8, "little").hex()),
-        (s.Datetime64(), (20000132000000).to_bytes(8, "little").hex()),
-        (s.Datetime64(), (20000101320000).to_bytes(8, "little").hex()),
-        (s.Datetime64(), (20000101006400).to_bytes(8, "little").hex()),
-        (s.Datetime64(), (20000101000064).to_bytes(8, "little").hex()),
-        (s.Datetime64(), (100820101000000).to_bytes(8, "little").hex()),
+        (s.Datetime64(), written(20001301000000)),
+        (s.Datetime64(), written(20000132000000)),
+        (s.Datetime64(), written(20000101320000)),
+        (s.Datetime64(), written(20000101006400)),
+        (s.Datetime64(), written(20000101000064)),
+        (s.Datetime64(), written(100820101000000)),
         (s.Datetime64(), "ff" * 8),
         (s.Unreadable("no"), "00"),
     ],

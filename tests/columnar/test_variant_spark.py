@@ -91,7 +91,7 @@ QUESTIONS: list[tuple[str, Any]] = [
     ("partial:id::int", 7),
     ("partial:`doc (diff)`[0].operation::string", "REPLACE"),
     ("partial:`doc (diff)`[0].value::int", 9),
-    ("mixed:`\uff217`::int", 7),
+    ("mixed:a7::int", 7),
     ("mixed:`\U0001f40b7`::int", None),  # Spark does not find it; a Spark that does is noticed here
     ("unsigned:u::decimal(20,0)", Decimal((1 << 64) - 1)),
     ("exact:p::decimal(38,30)", Decimal("-" + "9" * 8 + "." + "9" * 29 + "7")),

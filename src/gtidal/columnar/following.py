@@ -87,10 +87,10 @@ class Followed:
     lanes: Lanes
     events: int = 0
     transactions: int = 0
-    heap_used: int = 0
-    queries: int = 1
     asked: list[tuple[int, Event]] = field(default_factory=list)
     """The events that the reference decoder decoded, by their place in the window."""
+    has_open: bool = False
+    """Whether a row for the transaction that is still open follows those of the ended ones."""
     open_from: int | None = None
     """The place of the first event of a transaction that does not end in the window, where it was left alone."""
 
@@ -98,6 +98,12 @@ class Followed:
     def txn(self) -> Array:
         """One row per transaction that ended here."""
         return self.lanes.txn[: TXN_FIELDS * self.transactions].reshape(-1, TXN_FIELDS)
+
+    @property
+    def rows(self) -> Array:
+        """Those, and the one that is still open: what ``event_txn`` counts."""
+        count = self.transactions + self.has_open
+        return self.lanes.txn[: TXN_FIELDS * count].reshape(-1, TXN_FIELDS)
 
     def text(self, start: int, size: int) -> bytes:
         return self.lanes.heap[start : start + size].tobytes()
@@ -112,6 +118,8 @@ class Follower:
         self.tracker = TransactionTracker()
         self.decode_rows = decode_rows
         """Off: rows events that the reference decoder gets keep their images as bytes."""
+        self.ended: list[Transaction] = []
+        """The transactions of the tracker's that ended in this window."""
         self.query = b""
         """The text of the rows to come, where it was in a window before."""
         self._maps = memoryview(np.zeros(1 + 2 * _MOST_MAPS, np.int64))
@@ -135,6 +143,7 @@ class Follower:
             self.book.forget_ids()
         lanes = Lanes(window.count)
         followed = Followed(window, lanes)
+        self.ended = []
         self._state[1] = self._state[2] = self._state[3] = self._state[4] = 0
         self._state[5] = 1  # the first text is the one from the window before
         if self.query:
@@ -168,7 +177,8 @@ class Follower:
         if leave_open and followed.open_from is None and self.tracker.current is not None:
             followed.open_from = followed.events = begun
         followed.transactions = self._state[1]
-        followed.heap_used, followed.queries = self._state[3], self._state[5]
+        if followed.open_from is None:
+            self.show_open(followed, self.tracker.current)
         query = self._state[4]
         self.query = followed.text(int(lanes.query_start[query]), int(lanes.query_size[query])) if query else b""
         return followed
@@ -178,7 +188,14 @@ class Follower:
         for transaction in self.tracker.finish():
             self._lower(followed, transaction)
         followed.transactions = self._state[1]
-        followed.heap_used = self._state[3]
+        followed.has_open = False
+
+    def show_open(self, followed: Followed, transaction: Transaction | None) -> None:
+        """Give the open transaction a row: what is known of it so far, or from elsewhere."""
+        if transaction is not None:
+            self._lower(followed, transaction)
+            self._state[1] -= 1
+        followed.has_open = transaction is not None
 
     # --- the kernel's part
 
@@ -261,6 +278,21 @@ class Follower:
                 file=self.decoder.file, position=frame.position, event=event_name(frame.type_code)
             ) from None
 
+    def decode_alone(self, followed: Followed, place: int) -> Event:
+        """An event of a window that was followed, for itself: rows stay bytes, but their table is known."""
+        window, plan = followed.window, int(followed.lanes.event_plan[place])
+        frame = window.frame(place)
+        inside = int(window.index.payloads[place]) >= 0
+        tables = {}
+        if plan >= 0:
+            table_id = int.from_bytes(frame.data[HEADER_SIZE : HEADER_SIZE + 6], "little")
+            tables = {table_id: self.book.plans[plan].table}
+        context = Context(inner_format_of(window.format) if inside else window.format, tables, False)
+        try:
+            return decode_event(frame.data, frame.position, context)
+        except GtidalError as error:
+            raise error.at(file=self.decoder.file) from None
+
     def _learn(self, followed: Followed, place: int) -> None:
         """A table map that the kernel does not know: from now on it does."""
         window = followed.window
@@ -309,6 +341,7 @@ class Follower:
         ended = tracker.feed(event)
         for transaction in ended:
             self._lower(followed, transaction)
+        self.ended.extend(ended)
         position = event.header.position
         last = ended[-1] if ended else None
         if tracker.current is not None:

@@ -86,6 +86,11 @@ def key_names(table: TableMap, columns: tuple[Column, ...]) -> tuple[str, ...] |
     return tuple(column_title(column) for column in parts) or None
 
 
+def is_utf8(text: str) -> bool:
+    """Whether a name's bytes were text: those that were not are kept as surrogates."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
 class PlanBook:
     """All plans of one reader."""
 
@@ -192,8 +197,12 @@ class PlanBook:
             self._add_title(title)
             self._add_labels(plan, column)
         self.slots.append(slots)
+        if not all(is_utf8(title) for title in plan.titles):
+            plan.readable = False
         names = [title.encode("utf-8", "surrogatepass") for title in plan.titles]
         self.order.extend(sorted(range(len(names)), key=names.__getitem__))
+        if not plan.readable:  # the kernel refuses all its rows
+            self.shape.array[len(self.shape) - len(plan.columns) :] = ShapeCode.UNREADABLE
         tables = self._charsets.code_points
         self.charset_tables.extend(tables[len(self.charset_tables) :])
 

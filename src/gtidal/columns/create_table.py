@@ -6,7 +6,7 @@ scripts use them. Defaults, comments, constraints, other indexes and partitions 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from gtidal.columns.declared import (
@@ -19,6 +19,8 @@ from gtidal.columns.declared import (
     TableDefinition,
     TableName,
     arguments,
+    blob_prefix,
+    character_size,
     charset_of_collation,
     read_charset,
     read_collation,
@@ -26,7 +28,6 @@ from gtidal.columns.declared import (
     says_charset,
 )
 from gtidal.columns.sql_tokens import Statement, statements
-from gtidal.errors import UsageError
 
 
 class Table:
@@ -156,9 +157,14 @@ def read_element(statement: Statement, table: Table) -> None:
 # --- whole statements -------------------------------------------------------------------------------------
 
 
-def read_options(statement: Statement, default: Charset, versioned: Callable[[], None]) -> Charset:
-    """A table's or a database's options, up to the end of the statement: the default charset is wanted."""
+_USE_SHOW = "give it as SHOW CREATE TABLE prints it"
+
+
+def _read_options(statement: Statement, default: Charset) -> tuple[Charset, bool]:
+    """A table's or a database's options, up to the end of the statement: the default charset, and whether
+    MariaDB keeps the table's history."""
     charset, collation = default
+    versioned = False
     while not statement.at_end():
         if says_charset(statement):
             charset, collation = read_charset(statement) or default[0], None
@@ -167,15 +173,15 @@ def read_options(statement: Statement, default: Charset, versioned: Callable[[],
             if collation is not None:
                 charset = charset_of_collation(collation) or charset
         elif statement.accept("WITH", "SYSTEM", "VERSIONING"):
-            versioned()
+            versioned = True
         elif statement.accept("PARTITION", "BY"):
             while not statement.at_end():
                 statement.skip_one()
-        elif statement.peek().upper in ("AS", "SELECT"):
-            raise statement.problem("CREATE TABLE … SELECT does not tell the columns; use SHOW CREATE TABLE")
+        elif statement.peek().upper in ("AS", "SELECT") or statement.accept("(", "SELECT"):
+            raise statement.problem(f"CREATE TABLE … SELECT does not tell the columns; {_USE_SHOW}")
         else:
             statement.skip_one()
-    return charset, collation
+    return (charset, collation), versioned
 
 
 @dataclass
@@ -208,38 +214,45 @@ class _Reader:
         if statement.accept_any("DATABASE", "SCHEMA"):
             statement.accept("IF", "NOT", "EXISTS")
             name = statement.name()
-            self.databases[name] = read_options(statement, (None, None), lambda: None)
-            return
-        if not statement.accept("TABLE"):
-            return
+            self.databases[name], _ = _read_options(statement, (None, None))
+        elif statement.accept("UNIQUE", "INDEX") or statement.accept("UNIQUE", "KEY"):
+            self._create_unique_index(statement)
+        elif statement.accept("TABLE"):
+            self._create_table(statement, replacing)
+
+    def _create_unique_index(self, statement: Statement) -> None:
+        statement.accept("IF", "NOT", "EXISTS")
+        key = statement.name()
+        while not statement.accept("ON") and not statement.at_end():
+            statement.skip_one()
+        table = self.tables.get(self._table_name(statement))
+        if table is not None:
+            table.keys.append(Key(key, _read_parts(statement), unique=True))
+
+    def _create_table(self, statement: Statement, replacing: bool) -> None:
         kept = statement.accept("IF", "NOT", "EXISTS")
-        name_ = self._table_name(statement)
-        if kept and not replacing and name_ in self.tables:
+        name = self._table_name(statement)
+        if kept and not replacing and name in self.tables:
             return
         if statement.accept("LIKE") or statement.accept("(", "LIKE"):
             other = self.tables.get(self._table_name(statement))
             if other is None:
                 raise statement.problem(
-                    f"CREATE TABLE {name_[1]} LIKE a table that is not defined before it; use SHOW CREATE TABLE"
+                    f"CREATE TABLE {name[1]} LIKE a table that is not defined before it; {_USE_SHOW}"
                 )
-            self.tables[name_] = other.copy(name_)
+            self.tables[name] = other.copy(name)
             return
-        if not statement.accept("("):
-            raise statement.problem(f"CREATE TABLE {name_[1]} without columns; use SHOW CREATE TABLE")
-        table = Table(name_, self.databases.get(name_[0] or "", (None, None)))
-        read_element(statement, table)
-        while statement.accept(","):
+        table = Table(name, self.databases.get(name[0] or "", (None, None)))
+        if statement.accept("("):
             read_element(statement, table)
-        statement.expect(")")
-
-        def versioned() -> None:
-            table.versioned = True
-
-        table.default = read_options(statement, table.default, versioned)
-        table.finish()
+            while statement.accept(","):
+                read_element(statement, table)
+            statement.expect(")")
+            table.default, table.versioned = _read_options(statement, table.default)
+            table.finish()
         if not table.columns:
-            raise statement.problem(f"CREATE TABLE {name_[1]} without columns; use SHOW CREATE TABLE")
-        self.tables[name_] = table
+            raise statement.problem(f"CREATE TABLE {name[1]} without columns; {_USE_SHOW}")
+        self.tables[name] = table
 
     def _alter(self, statement: Statement) -> None:
         statement.accept_any("ONLINE", "IGNORE")
@@ -302,9 +315,7 @@ def _alter_one(statement: Statement, table: Table) -> None:
         charset = read_charset(statement)
         collation = read_collation(statement) if statement.accept("COLLATE") else None
         table.default = charset, collation
-        for index, column in enumerate(table.columns):
-            if column.type in TEXTS and column.charset != "binary":
-                table.columns[index] = replace(column, charset=charset, collation=collation)
+        table.columns = [_converted(column, charset, collation) for column in table.columns]
     elif statement.accept("ALTER") and not statement.accept_any("INDEX", "CHECK", "CONSTRAINT"):
         statement.accept("COLUMN")
         index = _find(statement, table, statement.name())
@@ -322,6 +333,18 @@ def _alter_one(statement: Statement, table: Table) -> None:
             table.default = charset or table.default[0], collation
     while statement.peek().upper != "," and not statement.at_end():
         statement.skip_one()
+
+
+def _converted(column: ColumnDefinition, charset: str | None, collation: str | None) -> ColumnDefinition:
+    """A text column in another charset. Where characters take more bytes than before, TEXT becomes MEDIUMTEXT:
+    as many as before must fit."""
+    if column.type not in TEXTS or column.charset == "binary":
+        return column
+    size, old = column.size, column.charset
+    if size is not None and old and charset and character_size(charset) > character_size(old):
+        characters = ((1 << 8 * size) - 1) // character_size(old)
+        size = blob_prefix(characters * character_size(charset))
+    return replace(column, charset=charset, collation=collation, size=size)
 
 
 def _if_exists(statement: Statement) -> bool:
@@ -440,10 +463,8 @@ def parse_columns(
         if declared is None:
             columns.append(ColumnDefinition(name))
             continue
-        found = list(statements(f"COLUMN {declared}", ("COLUMN",)))
-        if len(found) != 1:
-            raise UsageError(f"column {name}: one type is wanted, and {declared!r} is there")
-        statement = found[0]
+        # No statement ends here, so that nothing behind a semicolon is overlooked.
+        [statement] = statements(f"COLUMN {declared}".replace("\0", " "), ("COLUMN",), delimiter="\0")
         draft = read_column(statement, keys, name)
         if not statement.at_end():
             raise statement.problem(f"column {name}: {statement.peek().shown} is not understood")

@@ -25,7 +25,7 @@ class ColumnDefinition:
     digits: int = 0
     """DECIMAL: the scale; TIME, DATETIME, TIMESTAMP: fractional digits."""
     size: int | None = None
-    """BLOB and TEXT: bytes of the length prefix; None where ``length`` decides."""
+    """BLOB and TEXT: bytes of the length prefix; None where it depends on a charset that is not known."""
     unsigned: bool | None = None
     charset: str | None = None
     collation: str | None = None
@@ -103,11 +103,28 @@ _SYNONYMS = {
     **{"CHARACTER": "CHAR", "VARCHARACTER": "VARCHAR", "VARCHAR2": "VARCHAR", "RAW": "VARBINARY"},
     **{"CLOB": "LONGTEXT"},
 }
+# The most bytes that a character takes; all others take one.
+CHARACTER_SIZE = {
+    **dict.fromkeys(("big5", "cp932", "euckr", "gb2312", "gbk", "sjis", "ucs2"), 2),
+    **dict.fromkeys(("eucjpms", "ujis", "utf8mb3"), 3),
+    **dict.fromkeys(("gb18030", "utf16", "utf16le", "utf32", "utf8mb4"), 4),
+}
+_BLOB_LIMITS = (0xFF, 0xFFFF, 0xFFFFFF)
 _BLOB_SIZES = {"TINY": 1, "": 2, "MEDIUM": 3, "LONG": 4}
 _BLOBS = {f"{word}{kind}": size for word, size in _BLOB_SIZES.items() for kind in ("BLOB", "TEXT")}
 _TEMPORAL = ("TIME", "DATETIME", "TIMESTAMP")
 _FIXED = ("DATE", "JSON", "UUID", "INET4", "INET6")
 _DEFAULT_DIMENSION = 2048  # of MySQL's VECTOR
+
+
+def character_size(charset: str) -> int:
+    """The most bytes that a character takes."""
+    return CHARACTER_SIZE.get(charset, 1)
+
+
+def blob_prefix(size: int) -> int:
+    """Bytes of the length prefix of a TEXT(n) or BLOB(n) of this size in bytes."""
+    return next((prefix for prefix, limit in enumerate(_BLOB_LIMITS, 1) if size <= limit), 4)
 
 
 class ColumnDraft:
@@ -133,6 +150,9 @@ class ColumnDraft:
 
     def finish(self, default: Charset) -> ColumnDefinition:
         charset, collation = self._charset(default)
+        size = self.size
+        if self.type == "BLOB" and size is None and charset is not None:
+            size = blob_prefix((self.length or 0) * character_size(charset))
         unsigned = None
         if self.type == "YEAR":
             unsigned = True  # as both servers log it
@@ -147,7 +167,7 @@ class ColumnDraft:
             type=self.type,
             length=self.length,
             digits=self.digits,
-            size=self.size,
+            size=size,
             unsigned=unsigned,
             charset=charset,
             collation=collation,
@@ -250,11 +270,16 @@ def _read_type(statement: Statement, draft: ColumnDraft) -> bool:
     if word in ("ENUM", "SET"):
         draft.type, draft.labels = word, _labels(statement)
         return False
-    _set_type(statement, draft, word, arguments(statement))
+    try:
+        _set_type(draft, word, arguments(statement))
+    except LookupError:
+        raise UsageError(f"line {token.line}: column {draft.name}: no type is called {word}") from None
+    if draft.type == "VARCHAR" and draft.length is None:
+        raise UsageError(f"line {token.line}: column {draft.name}: {word} needs a length")
     return False
 
 
-def _set_type(statement: Statement, draft: ColumnDraft, word: str, numbers: list[int]) -> None:
+def _set_type(draft: ColumnDraft, word: str, numbers: list[int]) -> None:
     first = numbers[0] if numbers else None
     draft.type = word
     if word in INTEGERS or word in ("YEAR", *_FIXED):
@@ -272,8 +297,6 @@ def _set_type(statement: Statement, draft: ColumnDraft, word: str, numbers: list
     elif word == "BINARY":
         draft.type, draft.charset, draft.length = "CHAR", "binary", 1 if first is None else first
     elif word in ("VARCHAR", "VARBINARY"):
-        if first is None:
-            raise statement.problem(f"column {draft.name}: {word} needs a length")
         draft.type, draft.length = "VARCHAR", first
         if word == "VARBINARY":
             draft.charset = "binary"
@@ -288,7 +311,7 @@ def _set_type(statement: Statement, draft: ColumnDraft, word: str, numbers: list
     elif word == "VECTOR":
         draft.length = first or _DEFAULT_DIMENSION
     else:
-        raise statement.problem(f"column {draft.name}: no type is called {word}")
+        raise LookupError(word)
 
 
 def read_charset(statement: Statement) -> str | None:
@@ -346,7 +369,7 @@ def read_column(statement: Statement, keys: list[Key], name: str | None = None) 
     unique = serial
     primary = False
     attribute = statement.peek
-    while attribute().upper not in (",", ")", "FIRST", "AFTER") and not statement.at_end():
+    while attribute().upper not in (",", ")", ";", "FIRST", "AFTER") and not statement.at_end():
         if statement.accept_any("UNSIGNED", "ZEROFILL"):
             draft.unsigned = True  # ZEROFILL is unsigned, too
         elif says_charset(statement):

@@ -19,17 +19,18 @@ from gtidal.columns.charsets import (
     collation_name,
     decoder,
 )
-from gtidal.columns.declared import ColumnDefinition, Key, TableDefinition, full_collation_name
+from gtidal.columns.declared import (
+    ColumnDefinition,
+    Key,
+    TableDefinition,
+    blob_prefix,
+    character_size,
+    full_collation_name,
+)
 from gtidal.columns.meanings import Meaning
 from gtidal.columns.types import Column
 from gtidal.errors import UsageError
 
-# The most bytes that a character takes; all others take one.
-CHARACTER_SIZE = {
-    **dict.fromkeys(("big5", "cp932", "euckr", "gb2312", "gbk", "sjis", "ucs2"), 2),
-    **dict.fromkeys(("eucjpms", "ujis", "utf8mb3"), 3),
-    **dict.fromkeys(("gb18030", "utf16", "utf16le", "utf32", "utf8mb4"), 4),
-}
 _MULTIBYTE_CODECS = {
     **{"big5": "big5", "cp932": "cp932", "eucjpms": "euc_jp", "euckr": "cp949", "gb18030": "gb18030"},
     **{"gb2312": "gb2312", "gbk": "gbk", "sjis": "shift_jis", "ujis": "euc_jp", "ucs2": "utf-16-be"},
@@ -154,14 +155,13 @@ _CODES = {
 _TEMPORAL = {"TIMESTAMP": (17, 7), "DATETIME": (18, 12), "TIME": (19, 11)}
 """With MySQL 5.6's way to store them, and without."""
 _ADDRESSES = {"UUID": 16, "INET6": 16, "INET4": 4}
-_BLOB_LIMITS = (0xFF, 0xFFFF, 0xFFFFFF)
 
 
 def _sizes(definition: ColumnDefinition, charset: str | None) -> list[int]:
     """The bytes of the declared length; several where the charset is not known."""
     length = definition.length or 0
     charset = charset or definition.charset
-    sizes = (1, 2, 3, 4) if charset is None else (CHARACTER_SIZE.get(charset, 1),)
+    sizes = (1, 2, 3, 4) if charset is None else (character_size(charset),)
     return [length * size for size in sizes]
 
 
@@ -192,7 +192,9 @@ def _same_type(column: Column, definition: ColumnDefinition) -> bool:
             return code == 141 and column.metadata - 1 in sizes
         return code in (15, 253) and (not column.metadata or column.metadata in sizes)
     if kind == "BLOB":
-        prefixes = {definition.size} if definition.size else {_prefix(n) for n in _sizes(definition, told)}
+        prefixes = (
+            {definition.size} if definition.size else {blob_prefix(n) for n in _sizes(definition, told)}
+        )
         codes = (140,) if definition.compressed else (249, 250, 251, 252)
         return code in codes and (not column.metadata or column.metadata in prefixes)
     if kind in ("ENUM", "SET"):
@@ -206,11 +208,6 @@ def _same_type(column: Column, definition: ColumnDefinition) -> bool:
     if kind in _ADDRESSES:
         return code == 254 and column.length == _ADDRESSES[kind]
     return code == 255 and kind == "GEOMETRY"
-
-
-def _prefix(size: int) -> int:
-    """Bytes of the length prefix of a TEXT(n) or BLOB(n) of this size."""
-    return next((bytes_ for bytes_, limit in enumerate(_BLOB_LIMITS, 1) if size <= limit), 4)
 
 
 def _member_size(definition: ColumnDefinition) -> int:
@@ -285,7 +282,8 @@ def settle_columns(
 
     Both servers log generated columns, VIRTUAL ones too (seen on MySQL 9.7 and MariaDB 11.8), so a
     definition's columns and a log's stand in the same places."""
-    declared = _all_columns(columns, definition, generated_key)
+    hashed = _hashed_keys(definition) if mariadb else []
+    declared = _all_columns(columns, definition, hashed, generated_key)
     if len(declared) != len(columns):
         raise UsageError(
             f"{table_name} has {len(columns)} columns in the log and {len(definition.columns)} in its definition"
@@ -294,14 +292,27 @@ def settle_columns(
     settled = [
         _settle(column, wanted, table_name, mariadb) for column, wanted in zip(columns, declared, strict=True)
     ]
-    return _settle_key(columns, settled, _key(columns, declared, definition, generated_key), table_name)
+    keys = [key for key in definition.keys if key not in hashed]
+    return _settle_key(columns, settled, _key(columns, declared, keys, table_name), table_name)
 
 
 _GENERATED_KEY = ColumnDefinition("my_row_id", "BIGINT", unsigned=True, visible=False, nullable=False)
 
 
+def _hashed_keys(definition: TableDefinition) -> list[Key]:
+    """MariaDB: a unique key on a whole BLOB, or one that asks for it, is on a hash in a hidden column. It is not
+    used as a primary key."""
+    blobs = {column.name.lower() for column in definition.columns if column.type == "BLOB"}
+
+    def hashed(key: Key) -> bool:
+        whole = ((part.column or "").lower() for part in key.parts if not part.prefix)
+        return key.by_hash or not blobs.isdisjoint(whole)
+
+    return [key for key in definition.keys if key.unique and not key.primary and hashed(key)]
+
+
 def _all_columns(
-    columns: Sequence[Column], definition: TableDefinition, generated_key: bool
+    columns: Sequence[Column], definition: TableDefinition, hashed: list[Key], generated_key: bool
 ) -> list[ColumnDefinition]:
     """The declared columns, and those that servers add of their own accord, if the log has them."""
     declared = list(definition.columns)
@@ -310,10 +321,6 @@ def _all_columns(
     extra = len(columns) - len(declared)
     if extra <= 0:
         return declared
-    # MariaDB: a unique key that is too long for an index is one on a hash, in a hidden column.
-    hashed = [
-        key for key in definition.keys if key.unique and not key.primary and _may_be_hashed(key, definition)
-    ]
     if extra <= len(hashed) and all(column.real_type == 8 for column in columns[-extra:]):
         names = [f"DB_ROW_HASH_{number}" for number in range(1, extra + 1)]
         return declared + [ColumnDefinition(name, "BIGINT", unsigned=True, visible=False) for name in names]
@@ -325,13 +332,6 @@ def _all_columns(
         if part.column is None
     ]
     return declared + hidden if extra == len(hidden) else declared
-
-
-def _may_be_hashed(key: Key, definition: TableDefinition) -> bool:
-    blobs = {column.name.lower() for column in definition.columns if column.type == "BLOB"}
-    return key.by_hash or any(
-        not part.prefix and part.column is not None and part.column.lower() in blobs for part in key.parts
-    )
 
 
 def _settle(column: Column, definition: ColumnDefinition, table: str, mariadb: bool) -> Column:
@@ -403,17 +403,14 @@ def _contradiction(
 
 
 def _key(
-    columns: Sequence[Column],
-    declared: Sequence[ColumnDefinition],
-    definition: TableDefinition,
-    generated_key: bool,
+    columns: Sequence[Column], declared: Sequence[ColumnDefinition], keys: Sequence[Key], table: str
 ) -> list[tuple[int, int]]:
     """The key that the server logs: column and prefix (0 for all of it). It is the primary key, else the first
     unique key without NULLs, prefixes, expressions and virtual columns."""
-    if generated_key and declared[0] is _GENERATED_KEY:
+    if declared and declared[0] is _GENERATED_KEY:
         return [(0, 0)]
     places = {column.name.lower(): index for index, column in enumerate(declared)}
-    for key in sorted(definition.keys, key=lambda each: not each.primary):
+    for key in sorted(keys, key=lambda each: not each.primary):
         parts: list[tuple[int, int]] = []
         for part in key.parts:
             index = places.get(part.column.lower()) if part.column is not None else None
@@ -423,13 +420,13 @@ def _key(
             parts.append((index, 0 if whole else part.prefix))
         if len(parts) != len(key.parts):
             if key.primary:
-                raise UsageError(f"{definition.title}: its primary key names a column that it does not have")
+                raise UsageError(f"the definition of {table} has a primary key on a column it does not have")
             continue
         if key.primary:
             return parts
-        if not key.unique or _may_be_hashed(key, definition):
-            continue
-        if not any(prefix or columns[at].nullable or declared[at].virtual for at, prefix in parts):
+        if key.unique and not any(
+            prefix or columns[at].nullable or declared[at].virtual for at, prefix in parts
+        ):
             return parts
     return []
 

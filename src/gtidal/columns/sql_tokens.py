@@ -132,12 +132,12 @@ class Statement:
 
 
 class _Script:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, delimiter: str) -> None:
         self.text = text
         self.pos = 0
         self.line = 1
         self.counted = 0
-        self.delimiter = ";"
+        self.delimiter = delimiter
         self.in_version_comment = False
 
     def line_at(self, pos: int) -> int:
@@ -209,9 +209,9 @@ class _Script:
         return rest.strip()
 
 
-def statements(text: str, first_words: Collection[str]) -> Iterator[Statement]:
+def statements(text: str, first_words: Collection[str], delimiter: str = ";") -> Iterator[Statement]:
     """The statements of a script that begin with one of these keywords."""
-    script = _Script(text)
+    script = _Script(text, delimiter)
     while script.pos < len(text):
         token = script.next()
         if token is None:

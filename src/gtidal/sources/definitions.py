@@ -105,7 +105,9 @@ class ServerDefinitions:
             self.close()
             raise UsageError(f"asking {self.title} for the table {schema}.{table}: {error}") from None
         try:
-            return parse_definitions(str(row[1]), schema).get((schema, table))  # None for a view
+            # The second column is the statement; that of a view makes no table.
+            text = row[1].decode("utf-8", "surrogateescape")
+            return parse_definitions(text, schema).get((schema, table))
         except UsageError as error:
             raise UsageError(f"{self.title}: the table {schema}.{table}: {error.message}") from None
 
@@ -135,6 +137,7 @@ def _settings(url: str) -> tuple[dict[str, Any], str]:
         )
     settings: dict[str, Any] = {
         "charset": "utf8mb4",
+        "use_unicode": False,
         "connect_timeout": _TIMEOUT,
         "read_timeout": _TIMEOUT,
         "host": parts.hostname or "",

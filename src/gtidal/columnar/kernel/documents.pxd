@@ -1,7 +1,7 @@
 cimport cython
 
 cimport gtidal.columnar.kernel.machine as machine
-cimport gtidal.columnar.kernel.opaque as opaque
+cimport gtidal.columnar.kernel.sql_values as sql_values
 
 cdef long long LOW_HALF
 cdef long long SIGN32
@@ -11,33 +11,32 @@ cdef long long SRID
 cdef long long WKB
 
 @cython.locals(i=cython.longlong)
-cdef void put(unsigned char[::1] value, long long at, long long number, long long size) noexcept nogil
+cdef inline void put(unsigned char[::1] value, long long at, long long number, long long size) noexcept nogil
 
-@cython.locals(number=cython.longlong, byte=cython.longlong, i=cython.longlong)
-cdef long long read(const unsigned char[::1] data, long long pos, long long size) noexcept nogil
+cdef inline long long read(const unsigned char[::1] data, long long pos, long long size) noexcept nogil
 
-cdef long long width_of(long long most) noexcept nogil
+cdef inline long long width_of(long long most) noexcept nogil
 
-cdef long long put_text(
+cdef inline long long put_text(
     unsigned char[::1] value, long long at, const unsigned char[::1] source, long long start, long long size
 ) noexcept nogil
 
-cdef long long put_integer(unsigned char[::1] value, long long at, long long number) noexcept nogil
+cdef inline long long put_integer(unsigned char[::1] value, long long at, long long number) noexcept nogil
 
 @cython.locals(
     seen=cython.uchar, i=cython.longlong, pos=cython.longlong, end=cython.longlong, lead=cython.int, low=cython.int,
     high=cython.int, more=cython.int,
 )
-cdef int is_utf8(const unsigned char[::1] data, long long start, long long size) noexcept nogil
+cdef inline int is_utf8(const unsigned char[::1] data, long long start, long long size) noexcept nogil
 
 @cython.locals(prefix=cython.longlong, i=cython.longlong)
-cdef long long prefix_of(const unsigned char[::1] data, long long start, long long size) noexcept nogil
+cdef inline long long prefix_of(const unsigned char[::1] data, long long start, long long size) noexcept nogil
 
 @cython.locals(
     hashed=cython.longlong, mask=cython.longlong, spot=cython.longlong, entry=cython.longlong, stamp=cython.longlong,
     found=cython.longlong, at=cython.longlong, span=cython.longlong, i=cython.longlong,
 )
-cdef long long key_id(
+cdef inline long long key_id(
     const unsigned char[::1] data, const unsigned char[::1] names, long long[::1] scratch, long long start,
     long long size, long long prefix
 ) noexcept nogil
@@ -46,7 +45,7 @@ cdef long long key_id(
     at=cython.longlong, start=cython.longlong, size=cython.longlong, other=cython.longlong,
     other_size=cython.longlong, i=cython.longlong,
 )
-cdef int key_after(
+cdef inline int key_after(
     const unsigned char[::1] data, long long[::1] scratch, long long a, long long b, long long object_start,
     long long width
 ) noexcept nogil
@@ -55,7 +54,7 @@ cdef int key_after(
     base=cython.longlong, gap=cython.longlong, i=cython.longlong, at=cython.longlong, low=cython.longlong,
     prefix=cython.longlong, entry=cython.longlong,
 )
-cdef int sort_keys(
+cdef inline int sort_keys(
     const unsigned char[::1] data, long long[::1] scratch, long long count, long long object_start, long long width
 ) noexcept nogil
 
@@ -65,13 +64,13 @@ cdef int sort_keys(
     large=cython.longlong, base=cython.longlong, i=cython.longlong, entry=cython.longlong, start=cython.longlong,
     length=cython.longlong, prefix=cython.longlong, found=cython.longlong, last=cython.longlong,
 )
-cdef long long open_container(
+cdef inline long long open_container(
     const unsigned char[::1] data, const unsigned char[::1] names, unsigned char[::1] value, long long[::1] scratch,
     long long at, long long limit, long long kind, long long pos, long long end, long long depth, long long id_size
 ) noexcept nogil
 
 @cython.locals(guess=cython.longlong)
-cdef long long json_guess(long long size) noexcept nogil
+cdef inline long long json_guess(long long size) noexcept nogil
 
 @cython.locals(
     limit=cython.longlong, budget=cython.longlong, end=cython.longlong, kind=cython.longlong, pos=cython.longlong,
@@ -79,34 +78,28 @@ cdef long long json_guess(long long size) noexcept nogil
     i=cython.longlong, byte=cython.longlong, frame=cython.longlong, offset_size=cython.longlong, slot=cython.longlong,
     member=cython.longlong, width=cython.longlong,
 )
-cdef long long put_json(
+cdef inline long long put_json(
     const unsigned char[::1] data, const unsigned char[::1] names, unsigned char[::1] value, long long[::1] scratch,
     long long at, long long start, long long size, long long id_size
 ) noexcept nogil
 
-cdef long long put_unsigned(unsigned char[::1] value, long long at, long long number) noexcept nogil
-
-@cython.locals(srid_size=cython.longlong, skipped=cython.longlong, offset_size=cython.longlong)
-cdef long long put_geometry(
-    const unsigned char[::1] data, unsigned char[::1] value, long long[::1] scratch, long long at, long long start,
-    long long size, long long id_size
-) noexcept nogil
+cdef inline long long put_unsigned(unsigned char[::1] value, long long at, long long number) noexcept nogil
 
 @cython.locals(
     count=cython.longlong, lengths_at=cython.longlong, i=cython.longlong, entry=cython.longlong,
     prefix=cython.longlong, size=cython.longlong, k=cython.longlong,
 )
-cdef long long put_keys(
+cdef inline long long put_keys(
     const unsigned char[::1] data, unsigned char[::1] value, long long[::1] scratch, long long at, long long width
 ) noexcept nogil
 
 @cython.locals(room=cython.longlong, size=cython.longlong)
-cdef int set_up(long long[::1] scratch) noexcept nogil
+cdef inline int set_up(long long[::1] scratch) noexcept nogil
 
 @cython.locals(
     i=cython.longlong, column=cython.longlong, start=cython.longlong, size=cython.longlong, found=cython.longlong
 )
-cdef int know_names(
+cdef inline int know_names(
     const unsigned char[::1] names, const int[::1] name_offsets, long long[::1] scratch, long long base,
     long long width, long long geometry
 ) noexcept nogil

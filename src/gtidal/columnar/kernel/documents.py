@@ -4,9 +4,7 @@ A cell of a JSON or GEOMETRY column becomes a span of the heap in state VARIANT.
 dictionary: first the table's column names, then "srid" and "wkb" if the table has geometries, then the keys of
 this image's documents in order of first use. What follows the column names goes to the heap, too, as the
 image's keys: how many (4 bytes), the length of each (2 bytes), then all their bytes.
-
-Sizes of ids and offsets are chosen from an upper bound before anything is written, so that every value is written
-once, where it stays.
+Sizes of ids and offsets are chosen from an upper bound, so that every value is written once, where it stays.
 
 ``scratch`` is zero when it is new and kept between calls. It has 1216 entries and three times a power of two, H:
 an image may have H/2 names. What lies where:
@@ -19,7 +17,7 @@ an image may have H/2 names. What lies where:
 """
 
 import gtidal.columnar.kernel.machine as machine
-import gtidal.columnar.kernel.opaque as opaque
+import gtidal.columnar.kernel.sql_values as sql_values
 
 SCRATCH_SIZE = 1216 + 3 * 65536
 
@@ -33,18 +31,25 @@ WKB = int.from_bytes(b"wkb", "big") << 36 | 3
 
 
 def put(value, at, number, size):
-    """The low bytes of a number, least significant first."""
-    for i in range(size):
-        value[at + i] = number >> 8 * i & 255
+    """The low bytes of a number, least significant first. The loops of known length become one store."""
+    if size == 1:
+        value[at] = number & 255
+    elif size == 2:
+        for i in range(2):
+            value[at + i] = number >> 8 * i & 255
+    elif size == 4:
+        for i in range(4):
+            value[at + i] = number >> 8 * i & 255
+    else:
+        for i in range(size):
+            value[at + i] = number >> 8 * i & 255
 
 
 def read(data, pos, size):
-    """A number of at most seven bytes, least significant first."""
-    number = 0
-    for i in range(size):
-        byte = data[pos + i]  # widened before it is shifted
-        number |= byte << 8 * i
-    return number
+    """A number of two or four bytes, least significant first."""
+    if size == 2:
+        return data[pos] | data[pos + 1] << 8
+    return machine.word_at(data, pos)
 
 
 def width_of(most):
@@ -315,7 +320,7 @@ def put_json(data, names, value, scratch, at, start, size, id_size):
     end = start + size
     kind = data[start]
     pos = start + 1
-    depth = 0
+    depth = frame = offset_size = slot = 0
     while True:
         if limit - at < 96:
             return -2
@@ -384,7 +389,7 @@ def put_json(data, names, value, scratch, at, start, size, id_size):
                     return -2
                 at = put_text(value, at, data, pos, length)
             else:
-                at = opaque.put_opaque(data, sql_type, pos, length, value, at)
+                at = sql_values.put_opaque(data, sql_type, pos, length, value, at)
                 if at < 0:
                     return -2
         else:
@@ -410,8 +415,7 @@ def put_json(data, names, value, scratch, at, start, size, id_size):
         if kind < 2:
             member = 0
             for i in range(offset_size):
-                byte = value[slot + i]
-                member |= byte << 8 * i
+                member |= value[slot + i] << 8 * i
         put(value, slot, at - scratch[frame + 9], offset_size)
         width = 4 if kind & 1 else 2
         pos = scratch[frame + 2] + member * (width + 1)
@@ -434,33 +438,6 @@ def put_unsigned(value, at, number):
     put(value, at + 2, number, 8)
     put(value, at + 10, 0, 8)
     return at + 18
-
-
-def put_geometry(data, value, scratch, at, start, size, id_size):
-    """An object: srid (null where there is none) and wkb."""
-    srid_size = 9 if size >= 4 else 1
-    skipped = 4 if size >= 4 else 0
-    offset_size = width_of(14 + size)
-    value[at] = (id_size - 1 << 2 | offset_size - 1) << 2 | 2
-    value[at + 1] = 2
-    at += 2
-    put(value, at, scratch[8], id_size)
-    put(value, at + id_size, scratch[9], id_size)
-    at += 2 * id_size
-    put(value, at, 0, offset_size)
-    put(value, at + offset_size, srid_size, offset_size)
-    put(value, at + 2 * offset_size, srid_size + 5 + size - skipped, offset_size)
-    at += 3 * offset_size
-    value[at] = 0
-    if skipped:
-        value[at] = 24
-        put(value, at + 1, read(data, start, 4), 8)
-    at += srid_size
-    value[at] = 60
-    put(value, at + 1, size - skipped, 4)
-    if size > skipped:
-        machine.copy(value, at + 5, data, start + skipped, size - skipped)
-    return at + 5 + size - skipped
 
 
 def put_keys(data, value, scratch, at, width):
@@ -592,7 +569,9 @@ def settle(
                             if kind[column] == 8:
                                 at = put_json(data, names, heap, scratch, used, start, size, id_size)
                             else:
-                                at = put_geometry(data, heap, scratch, used, start, size, id_size)
+                                at = sql_values.put_geometry(
+                                    data, start, size, heap, used, scratch[8], scratch[9], id_size
+                                )
                             if at < 0:
                                 return 2
                             slots[cell] = used | at - used << 32

@@ -3,59 +3,59 @@ cimport cython
 cdef long long LOW_HALF
 
 @cython.locals(seen=cython.uchar, i=cython.longlong)
-cdef int is_ascii(const unsigned char[::1] data, long long start, long long size) noexcept nogil
+cdef inline int is_ascii(const unsigned char[::1] data, long long start, long long size) noexcept nogil
 
 @cython.locals(
     i=cython.longlong, pos=cython.longlong, end=cython.longlong, lead=cython.int, low=cython.int, high=cython.int,
     more=cython.int,
 )
-cdef int is_utf8(const unsigned char[::1] data, long long start, long long size) noexcept nogil
+cdef inline int is_utf8(const unsigned char[::1] data, long long start, long long size) noexcept nogil
 
 @cython.locals(code=cython.int)
-cdef int keeps_ascii(const int[::1] tables, long long table) noexcept nogil
+cdef inline int keeps_ascii(const int[::1] tables, long long table) noexcept nogil
 
 @cython.locals(i=cython.longlong, byte=cython.longlong, code=cython.int)
-cdef long long convert(
+cdef inline long long convert(
     const unsigned char[::1] data, long long start, long long size, const int[::1] tables, long long table,
     unsigned char[::1] heap, long long at
 ) noexcept nogil
 
 @cython.locals(i=cython.longlong)
-cdef long long pad(
+cdef inline long long pad(
     const unsigned char[::1] data, long long start, long long size, unsigned char[::1] heap, long long at,
     long long length
 ) noexcept nogil
 
 @cython.locals(i=cython.longlong)
-cdef long long put_digits(unsigned char[::1] heap, long long at, long long number, long long digits) noexcept nogil
+cdef inline long long put_digits(unsigned char[::1] heap, long long at, long long number, long long digits) noexcept nogil
 
 @cython.locals(digits=cython.longlong, rest=cython.longlong, _=cython.longlong)
-cdef long long put_number(unsigned char[::1] heap, long long at, long long number, long long least) noexcept nogil
+cdef inline long long put_number(unsigned char[::1] heap, long long at, long long number, long long least) noexcept nogil
 
 @cython.locals(_=cython.longlong)
-cdef long long put_clock(
+cdef inline long long put_clock(
     unsigned char[::1] heap, long long at, long long hour, long long minute, long long second, long long micro,
     long long digits
 ) noexcept nogil
 
-cdef long long put_date(
+cdef inline long long put_date(
     unsigned char[::1] heap, long long at, long long year, long long month, long long day
 ) noexcept nogil
 
 @cython.locals(seconds=cython.longlong, minutes=cython.longlong)
-cdef long long put_time(unsigned char[::1] heap, long long at, long long micros, long long digits) noexcept nogil
+cdef inline long long put_time(unsigned char[::1] heap, long long at, long long micros, long long digits) noexcept nogil
 
 @cython.locals(
     whole=cython.longlong, flip=cython.longlong, lead=cython.longlong, pos=cython.longlong, end=cython.longlong,
     begun=cython.longlong, digits=cython.longlong, length=cython.longlong, number=cython.longlong, i=cython.longlong,
     byte=cython.longlong, limit=cython.longlong, _=cython.longlong,
 )
-cdef long long put_decimal(
+cdef inline long long put_decimal(
     const unsigned char[::1] data, long long start, long long size, long long precision, long long scale,
     unsigned char[::1] heap, long long at
 ) noexcept nogil
 
-cdef long long room_for(int action, long long argument, int state, long long size) noexcept nogil
+cdef inline long long room_for(int action, long long argument, int state, long long size) noexcept nogil
 
 @cython.locals(
     image=cython.longlong, used=cython.longlong, known=cython.longlong, first=cython.longlong, last=cython.longlong,

@@ -5,24 +5,24 @@ cimport gtidal.columnar.kernel.machine as machine
 cdef long long LOW_HALF
 
 @cython.locals(i=cython.longlong)
-cdef void put(unsigned char[::1] value, long long at, long long number, long long size) noexcept nogil
+cdef inline void put(unsigned char[::1] value, long long at, long long number, long long size) noexcept nogil
 
-cdef long long width_of(long long most) noexcept nogil
+cdef inline long long width_of(long long most) noexcept nogil
 
-cdef long long put_text(
+cdef inline long long put_text(
     unsigned char[::1] value, long long at, const unsigned char[::1] source, long long start, long long size
 ) noexcept nogil
 
-cdef long long put_binary(
+cdef inline long long put_binary(
     unsigned char[::1] value, long long at, const unsigned char[::1] source, long long start, long long size
 ) noexcept nogil
 
-cdef long long put_wide(
+cdef inline long long put_wide(
     unsigned char[::1] value, long long at, long long scale, long long low, long long high
 ) noexcept nogil
 
 @cython.locals(start=cython.longlong)
-cdef long long put_label(
+cdef inline long long put_label(
     unsigned char[::1] value, long long at, const unsigned char[::1] labels, const int[::1] label_offsets,
     long long label
 ) noexcept nogil
@@ -31,58 +31,41 @@ cdef long long put_label(
     members=cython.longlong, size=cython.longlong, i=cython.longlong, offset_size=cython.longlong,
     offset_at=cython.longlong, data_at=cython.longlong,
 )
-cdef long long put_set(
+cdef inline long long put_set(
     unsigned char[::1] value, long long at, long long bits, const unsigned char[::1] labels,
     const int[::1] label_offsets, long long first, long long count
 ) noexcept nogil
 
 @cython.locals(count=cython.longlong, large=cython.longlong, offset_size=cython.longlong, i=cython.longlong)
-cdef long long put_vector(
+cdef inline long long put_vector(
     unsigned char[::1] value, long long at, const unsigned char[::1] data, long long start, long long size
-) noexcept nogil
-
-@cython.locals(
-    state=cython.int, slot=cython.longlong, size=cython.longlong, start=cython.longlong, code=cython.int
-)
-cdef long long put_cell(
-    const unsigned char[::1] data, const unsigned char[::1] heap, const long long[::1] slots,
-    const unsigned char[::1] states, const unsigned char[::1] labels, const int[::1] label_first,
-    const int[::1] label_offsets, const int[::1] kind, const int[::1] kind_header, const int[::1] kind_size,
-    const int[::1] kind_arg, long long column, long long cell, unsigned char[::1] value, long long at
-) noexcept nogil
-
-@cython.locals(
-    state=cython.int, code=cython.int, size=cython.longlong, first=cython.longlong, last=cython.longlong
-)
-cdef long long measure(
-    const unsigned char[::1] data, const unsigned char[::1] heap, const long long[::1] slots,
-    const unsigned char[::1] states, const int[::1] label_first, const int[::1] label_offsets, const int[::1] kind,
-    long long column, long long cell
 ) noexcept nogil
 
 @cython.locals(
     key_start=cython.longlong, count=cython.longlong, names_size=cython.longlong, key_bytes=cython.longlong,
     keys_size=cython.longlong, total=cython.longlong, size=cython.longlong, i=cython.longlong, end=cython.longlong,
 )
-cdef long long put_metadata(
+cdef inline long long put_metadata(
     const unsigned char[::1] heap, const unsigned char[::1] names, const int[::1] name_offsets, long long base,
     long long width, long long keys, unsigned char[::1] metadata, long long at
 ) noexcept nogil
 
 @cython.locals(i=cython.longlong, one=cython.longlong, other=cython.longlong, size=cython.longlong)
-cdef int has_twins(
+cdef inline int has_twins(
     const unsigned char[::1] names, const int[::1] name_offsets, const int[::1] order, long long base, long long width
 ) noexcept nogil
 
-cdef int same_keys(const unsigned char[::1] heap, long long one, long long other) noexcept nogil
+cdef inline int same_keys(const unsigned char[::1] heap, long long one, long long other) noexcept nogil
 
 @cython.locals(
     row=cython.longlong, used=cython.longlong, noted=cython.longlong, i=cython.longlong, image=cython.longlong,
     plan=cython.longlong, base=cython.longlong, width=cython.longlong, cells=cython.longlong,
-    present=cython.longlong, bound=cython.longlong, room=cython.longlong, id_size=cython.longlong,
+    present=cython.longlong, bound=cython.longlong, id_size=cython.longlong,
     offset_size=cython.longlong, large=cython.longlong, at=cython.longlong, rank=cython.longlong,
     column=cython.longlong, offset_at=cython.longlong, data_at=cython.longlong, cell=cython.longlong,
-    keys=cython.longlong, last=cython.longlong, end=cython.longlong,
+    keys=cython.longlong, last=cython.longlong, ranked=cython.longlong, ranked_at=cython.longlong,
+    state=cython.int, code=cython.int, size=cython.longlong, start=cython.longlong, label=cython.longlong,
+    number=cython.longlong,
 )
 cpdef int write(
     const unsigned char[::1] data, const unsigned char[::1] heap, const long long[::1] slots,

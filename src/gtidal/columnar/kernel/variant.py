@@ -19,9 +19,21 @@ LOW_HALF = 0xFFFFFFFF  # its C type is in the .pxd
 
 
 def put(value, at, number, size):
-    """The low bytes of a number, least significant first."""
-    for i in range(size):
-        value[at + i] = number >> 8 * i & 255
+    """The low bytes of a number, least significant first. The loops of known length become one store."""
+    if size == 1:
+        value[at] = number & 255
+    elif size == 2:
+        for i in range(2):
+            value[at + i] = number >> 8 * i & 255
+    elif size == 4:
+        for i in range(4):
+            value[at + i] = number >> 8 * i & 255
+    elif size == 8:
+        for i in range(8):
+            value[at + i] = number >> 8 * i & 255
+    else:
+        for i in range(size):
+            value[at + i] = number >> 8 * i & 255
 
 
 def width_of(most):
@@ -118,97 +130,6 @@ def put_vector(value, at, data, start, size):
     return at
 
 
-def put_cell(data, heap, slots, states, labels, label_first, label_offsets, kind, kind_header, kind_size, kind_arg,
-             column, cell, value, at):  # fmt: skip
-    """Writes a cell that is not ABSENT; gives where it ends, or -2."""
-    state = states[cell]
-    slot = slots[cell]
-    size = slot >> 32
-    start = slot & LOW_HALF
-    if state == 0:
-        code = kind[column]
-        if code == 1:  # NUMBER
-            value[at] = kind_header[column]
-            put(value, at + 1, slot, kind_size[column])
-            return at + 1 + kind_size[column]
-        elif code == 6:  # STRING
-            return put_text(value, at, data, start, size)
-        elif code == 3:  # DECIMAL
-            value[at] = kind_header[column]
-            value[at + 1] = kind_arg[column]
-            put(value, at + 2, slot, kind_size[column])
-            return at + 2 + kind_size[column]
-        elif code == 7:  # BINARY
-            return put_binary(value, at, data, start, size)
-        elif code == 9:  # LABEL
-            if slot == 0:
-                value[at] = 1
-                return at + 1
-            if slot <= label_first[column + 1] - label_first[column]:
-                return put_label(value, at, labels, label_offsets, label_first[column] + slot - 1)
-            value[at] = 24
-            put(value, at + 1, slot, 8)
-            return at + 9
-        elif code == 5:  # WIDE_DECIMAL
-            return put_wide(value, at, kind_arg[column], slot, slots[cell + 1])
-        elif code == 4:  # UNSIGNED
-            return put_wide(value, at, 0, slot, 0)
-        elif code == 2:  # BOOLEAN
-            value[at] = 4 if slot else 8
-            return at + 1
-        elif code == 10:  # LABELS
-            return put_set(
-                value, at, slot, labels, label_offsets, label_first[column],
-                label_first[column + 1] - label_first[column],
-            )  # fmt: skip
-        elif code == 12:  # VECTOR
-            return put_vector(value, at, data, start, size)
-        elif code == 0 or (code == 8 and size == 0):  # NULL; JSON of no bytes, which is null
-            value[at] = 0
-            return at + 1
-        return -2  # JSON and GEOMETRY that are not settled
-    elif state == 1:  # NULL
-        value[at] = 0
-        return at + 1
-    elif state == 4:  # HEAP
-        return put_text(value, at, heap, start, size)
-    elif state == 5:  # RAW
-        return put_binary(value, at, data, start, size)
-    elif state == 6:  # HEAP_BYTES
-        return put_binary(value, at, heap, start, size)
-    elif state == 7:  # VARIANT
-        machine.copy(value, at, heap, start, size)
-        return at + size
-    return -2  # ZERO that is not settled
-
-
-def measure(data, heap, slots, states, label_first, label_offsets, kind, column, cell):
-    """The most bytes that a cell takes; -1 for one that is ABSENT, -2 for a span that leads outside."""
-    state = states[cell]
-    if state == 2:  # ABSENT
-        return -1
-    if state == 0:
-        code = kind[column]
-        if code == 1 or code == 3 or code == 4 or code == 5:
-            return 18
-        elif code == 9 or code == 10:  # LABEL, LABELS
-            first = label_first[column]
-            last = label_first[column + 1]
-            return 24 + 10 * (last - first) + label_offsets[last] - label_offsets[first]
-        elif code == 6 or code == 7 or code == 12 or code == 8 or code == 11:
-            size = slots[cell] >> 32
-            if size > len(data) - (slots[cell] & LOW_HALF):
-                return -2
-            return 3 * size + 32 if code == 12 else 5 + size
-        return 1
-    if state == 1 or state == 3:
-        return 1
-    size = slots[cell] >> 32
-    if size > (len(data) if state == 5 else len(heap)) - (slots[cell] & LOW_HALF):
-        return -2
-    return 5 + size
-
-
 def put_metadata(heap, names, name_offsets, base, width, keys, metadata, at):
     """The dictionary; gives where it ends, or -1 if there is no room. ``keys`` is a span of the heap."""
     key_start = keys & LOW_HALF
@@ -251,6 +172,15 @@ def has_twins(names, name_offsets, order, base, width):
     return 0
 
 
+def same_keys(heap, one, other):
+    """Whether two spans of the heap hold the same keys; 0 is no keys."""
+    if one == other:
+        return 1
+    if one >> 32 != other >> 32:
+        return 0
+    return machine.same(heap, one & LOW_HALF, heap, other & LOW_HALF, one >> 32)
+
+
 def write(
     data, heap, slots, states, image_cell, image_plan, image_keys, images, first, count, plan_first, plan_width, slot,
     kind, kind_header, kind_size, kind_arg, order, names, name_offsets, labels, label_first, label_offsets, scratch,
@@ -263,6 +193,8 @@ def write(
     row = first
     used = value_offsets[first]
     noted = metadata_offsets[first]
+    ranked = -1  # the plan whose ranks, with all columns, are in the scratch, and whose ids are in value
+    ranked_at = 0
     for i in range(64):
         scratch[4 * i] = -1
     while True:
@@ -272,97 +204,162 @@ def write(
         if row >= first + count:
             return 0
         image = images[row]
-        if image >= 0:
-            plan = image_plan[image]
-            base = plan_first[plan]
-            width = plan_width[plan]
-            cells = image_cell[image]
-            if width > len(scratch) - 256:
-                return 2
-            present = 0
-            bound = 0
-            for i in range(width):
-                room = measure(
-                    data,
-                    heap,
-                    slots,
-                    states,
-                    label_first,
-                    label_offsets,
-                    kind,
-                    base + i,
-                    cells + slot[base + i],
-                )
-                if room >= 0:
-                    present += 1
-                    bound += room
-                elif room < -1:
+        row += 1
+        if image < 0:
+            value_offsets[row] = used
+            metadata_offsets[row] = noted
+            continue
+        plan = image_plan[image]
+        base = plan_first[plan]
+        width = plan_width[plan]
+        cells = image_cell[image]
+        if width > len(scratch) - 256:
+            return 2
+
+        # The most bytes that it takes.
+        present = width
+        bound = 0
+        for column in range(base, base + width):
+            cell = cells + slot[column]
+            state = states[cell]
+            code = kind[column] if state == 0 else 16 + state
+            size = slots[cell] >> 32
+            start = slots[cell] & LOW_HALF
+            if code == 1 or code == 3 or code == 4 or code == 5:  # NUMBER, DECIMAL, UNSIGNED, WIDE_DECIMAL
+                bound += 18
+            elif code == 6 or code == 7 or code == 12 or code == 21:  # STRING, BINARY, VECTOR; RAW
+                if size > len(data) - start:
                     return 2
-            id_size = width_of(width)
-            offset_size = width_of(bound)
-            large = 1 if present > 255 else 0
-            bound += 5 + present * id_size + (present + 1) * offset_size
-            if bound > 134217728 + 24 * width + 4096:
-                return 3
-            if bound > len(value) - used:
-                return 1
-            value[used] = (large << 4 | id_size - 1 << 2 | offset_size - 1) << 2 | 2
-            put(value, used + 1, present, 4 if large else 1)
-            at = used + (5 if large else 2)
+                bound += 3 * size + 32 if code == 12 else 5 + size
+            elif code == 20 or code == 22 or code == 23:  # HEAP, HEAP_BYTES, VARIANT
+                if size > len(heap) - start:
+                    return 2
+                bound += 5 + size
+            elif code == 9 or code == 10:  # LABEL, LABELS
+                label = label_first[column]
+                last = label_first[column + 1]
+                bound += 24 + 10 * (last - label) + label_offsets[last] - label_offsets[label]
+            elif code == 18:  # ABSENT
+                present -= 1
+            else:
+                bound += 1
+        id_size = width_of(width)
+        offset_size = width_of(bound)
+        large = 1 if present > 255 else 0
+        bound += 5 + present * id_size + (present + 1) * offset_size
+        if bound > 134217728 + 18 * width + 4096:
+            return 3
+        if bound > len(value) - used:
+            return 1
+
+        # Its head; for each column where among the names its offset goes.
+        value[used] = (large << 4 | id_size - 1 << 2 | offset_size - 1) << 2 | 2
+        put(value, used + 1, present, 4 if large else 1)
+        at = used + (5 if large else 2)
+        offset_at = at + present * id_size
+        if plan == ranked and present == width and width > 0:
+            machine.copy(value, at, value, ranked_at, width * id_size)
+        else:
             rank = 0
-            for i in range(width):
-                column = order[base + i]
+            for i in range(base, base + width):
+                column = order[i]
                 if states[cells + slot[base + column]] != 2:
                     scratch[256 + column] = rank
-                    put(value, at + rank * id_size, column, id_size)
+                    put(value, at, column, id_size)
+                    at += id_size
                     rank += 1
-            offset_at = at + present * id_size
-            data_at = offset_at + (present + 1) * offset_size
-            at = data_at
-            for i in range(width):
-                cell = cells + slot[base + i]
-                if states[cell] != 2:
-                    put(value, offset_at + scratch[256 + i] * offset_size, at - data_at, offset_size)
-                    at = put_cell(
-                        data, heap, slots, states, labels, label_first, label_offsets, kind, kind_header, kind_size,
-                        kind_arg, base + i, cell, value, at,
-                    )  # fmt: skip
-                    if at < 0:
-                        return 2
-            put(value, offset_at + present * offset_size, at - data_at, offset_size)
-            if at - used > 134217728:
+            ranked = plan if present == width else -1
+        ranked_at = offset_at - present * id_size
+
+        # The values, in the order of the columns.
+        data_at = offset_at + (present + 1) * offset_size
+        at = data_at
+        for column in range(base, base + width):
+            cell = cells + slot[column]
+            state = states[cell]
+            code = kind[column] if state == 0 else 16 + state
+            if code == 18:  # ABSENT
+                continue
+            put(value, offset_at + scratch[256 + column - base] * offset_size, at - data_at, offset_size)
+            number = slots[cell]
+            size = number >> 32
+            start = number & LOW_HALF
+            if code == 1:  # NUMBER
+                value[at] = kind_header[column]
+                put(value, at + 1, number, kind_size[column])
+                at += 1 + kind_size[column]
+            elif code == 6:  # STRING
+                at = put_text(value, at, data, start, size)
+            elif code == 20:  # HEAP
+                at = put_text(value, at, heap, start, size)
+            elif code == 3:  # DECIMAL
+                value[at] = kind_header[column]
+                value[at + 1] = kind_arg[column]
+                put(value, at + 2, number, kind_size[column])
+                at += 2 + kind_size[column]
+            elif code == 7 or code == 21:  # BINARY; RAW
+                at = put_binary(value, at, data, start, size)
+            elif code == 22:  # HEAP_BYTES
+                at = put_binary(value, at, heap, start, size)
+            elif code == 23:  # VARIANT
+                machine.copy(value, at, heap, start, size)
+                at += size
+            elif code == 9:  # LABEL
+                label = label_first[column] + number - 1
+                if number == 0:
+                    value[at] = 1
+                    at += 1
+                elif number > 0 and label < label_first[column + 1]:
+                    at = put_label(value, at, labels, label_offsets, label)
+                else:
+                    value[at] = 24
+                    put(value, at + 1, number, 8)
+                    at += 9
+            elif code == 5:  # WIDE_DECIMAL
+                at = put_wide(value, at, kind_arg[column], number, slots[cell + 1])
+            elif code == 4:  # UNSIGNED
+                at = put_wide(value, at, 0, number, 0)
+            elif code == 2:  # BOOLEAN
+                value[at] = 4 if number else 8
+                at += 1
+            elif code == 10:  # LABELS
+                label = label_first[column]
+                at = put_set(value, at, number, labels, label_offsets, label, label_first[column + 1] - label)
+            elif code == 12:  # VECTOR
+                at = put_vector(value, at, data, start, size)
+            elif (
+                code == 0 or code == 17 or (code == 8 and size == 0)
+            ):  # NULL; JSON of no bytes, which is null
+                value[at] = 0
+                at += 1
+            else:  # ZERO, JSON or GEOMETRY that is not settled
+                return 2
+        put(value, offset_at + present * offset_size, at - data_at, offset_size)
+        if at - used > 134217728:
+            return 3
+
+        # The dictionary, that of this plan's last row if the keys are the same.
+        keys = image_keys[image]
+        last = 4 * (plan & 63)
+        if scratch[last] == plan and same_keys(heap, keys, scratch[last + 3]):
+            size = scratch[last + 2]
+            if size > len(metadata) - noted:
+                return 1
+            machine.copy(metadata, noted, metadata, scratch[last + 1], size)
+            noted += size
+        else:
+            if has_twins(names, name_offsets, order, base, width):
+                return 2
+            size = put_metadata(heap, names, name_offsets, base, width, keys, metadata, noted) - noted
+            if size < 0:
+                return 1
+            if size > 134217728:
                 return 3
-            # The metadata of this plan's last row, if the keys are the same.
-            keys = image_keys[image]
-            last = 4 * (plan & 63)
-            if scratch[last] == plan and same_keys(heap, keys, scratch[last + 3]):
-                if scratch[last + 2] > len(metadata) - noted:
-                    return 1
-                machine.copy(metadata, noted, metadata, scratch[last + 1], scratch[last + 2])
-                noted += scratch[last + 2]
-            else:
-                if has_twins(names, name_offsets, order, base, width):
-                    return 2
-                end = put_metadata(heap, names, name_offsets, base, width, keys, metadata, noted)
-                if end < 0:
-                    return 1
-                if end - noted > 134217728:
-                    return 3
-                scratch[last] = plan
-                scratch[last + 1] = noted
-                scratch[last + 2] = end - noted
-                scratch[last + 3] = keys
-                noted = end
-            used = at
-        row += 1
+            scratch[last] = plan
+            scratch[last + 1] = noted
+            scratch[last + 2] = size
+            scratch[last + 3] = keys
+            noted += size
+        used = at
         value_offsets[row] = used
         metadata_offsets[row] = noted
-
-
-def same_keys(heap, one, other):
-    """Whether two spans of the heap hold the same keys; 0 is no keys."""
-    if one == other:
-        return 1
-    if one >> 32 != other >> 32:
-        return 0
-    return machine.same(heap, one & LOW_HALF, heap, other & LOW_HALF, one >> 32)

@@ -1,12 +1,13 @@
-"""Opaque values of JSON documents, which are SQL values, as VARIANT binary: DECIMAL, DATE, DATETIME and TIME.
+"""SQL values inside VARIANT: the opaque values of JSON documents (DECIMAL, DATE, DATETIME, TIME) and geometries.
 
-What is rare is not ours: decimals above 38 digits and dates that the calendar does not have, both text in
-VARIANT, and any other SQL type.
+What is rare is not ours: decimals above 38 digits and dates that the calendar does not have, both text in VARIANT,
+and opaque values of any other type.
 """
+
+import gtidal.columnar.kernel.machine as machine
 
 # Numbers of more than 31 bits; their C types are in the .pxd.
 LOW_HALF = 0xFFFFFFFF
-HIGH_BYTE = 1 << 56
 LEAST = -((1 << 63) - 1)
 
 
@@ -159,14 +160,36 @@ def put_opaque(data, kind, start, size, value, at):
         return put_decimal(data, start, size, value, at)
     if size != 8:
         return -2
-    packed = 0
-    for i in range(7):
-        byte = data[start + i]  # widened before it is shifted
-        packed |= byte << 8 * i
-    byte = data[start + 7]
-    packed += ((byte ^ 128) - 128) * HIGH_BYTE
+    packed = machine.long_at(data, start)
     if kind == 11:
         return put_time(value, at, packed) if packed >= LEAST else -2
     if (kind == 10 or kind == 12 or kind == 7) and packed >= 0:
         return put_moment(value, at, kind, packed)
     return -2
+
+
+def put_geometry(data, start, size, value, at, srid_id, wkb_id, id_size):
+    """An object: srid (null where there is none) and wkb."""
+    srid_size = 9 if size >= 4 else 1
+    skipped = 4 if size >= 4 else 0
+    offset_size = 1 if size < 242 else 2 if size < 65522 else 4  # the data is at most 14 bytes longer
+    value[at] = (id_size - 1 << 2 | offset_size - 1) << 2 | 2
+    value[at + 1] = 2
+    at += 2
+    put(value, at, srid_id, id_size)
+    put(value, at + id_size, wkb_id, id_size)
+    at += 2 * id_size
+    put(value, at, 0, offset_size)
+    put(value, at + offset_size, srid_size, offset_size)
+    put(value, at + 2 * offset_size, srid_size + 5 + size - skipped, offset_size)
+    at += 3 * offset_size
+    value[at] = 0
+    if skipped:
+        value[at] = 24
+        put(value, at + 1, machine.word_at(data, start), 8)
+    at += srid_size
+    value[at] = 60
+    put(value, at + 1, size - skipped, 4)
+    if size > skipped:
+        machine.copy(value, at + 5, data, start + skipped, size - skipped)
+    return at + 5 + size - skipped

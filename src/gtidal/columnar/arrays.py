@@ -1,0 +1,128 @@
+"""Arrow arrays from flat buffers: numbers with nulls, texts by number, lists of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from gtidal.columnar import kernel
+from gtidal.columnar.codes import NONE
+from gtidal.columnar.schemas import STRING, STRINGS, TIMESTAMP, UNSIGNED
+
+Array = np.ndarray[Any, Any]
+
+
+def bitmap(valid: Array) -> pa.Buffer | None:
+    """A validity buffer; None where all are valid."""
+    return None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
+
+
+def numbers(values: Array, kind: pa.DataType, valid: Array | None = None) -> pa.Array:
+    """An array over the very bytes of ``values``, which have the width of ``kind``."""
+    mask = None if valid is None else bitmap(valid)
+    values = np.ascontiguousarray(values)
+    return pa.Array.from_buffers(kind, len(values), [mask, pa.py_buffer(values)])
+
+
+def bigints(values: Array) -> pa.Array:
+    """int64, NONE for null."""
+    return numbers(values, pa.int64(), values != NONE)
+
+
+def timestamps(microseconds: Array) -> pa.Array:
+    return numbers(microseconds, TIMESTAMP, microseconds != NONE)
+
+
+def unsigned(values: Array, valid: Array | None = None) -> pa.Array:
+    """The 64 bits of unsigned numbers as decimal(20, 0)."""
+    wide = np.zeros((len(values), 2), np.int64)
+    wide[:, 0] = values
+    mask = None if valid is None else bitmap(valid)
+    return pa.Array.from_buffers(UNSIGNED, len(values), [mask, pa.py_buffer(wide)])
+
+
+def booleans(values: Array, valid: Array | None = None) -> pa.Array:
+    bits = pa.py_buffer(np.packbits(values.astype(bool), bitorder="little"))
+    return pa.Array.from_buffers(pa.bool_(), len(values), [None if valid is None else bitmap(valid), bits])
+
+
+class Texts:
+    """Texts by number: a heap of bytes, where each begins and its size (below 0: null)."""
+
+    __slots__ = ("heap", "sizes", "starts")
+
+    def __init__(self, heap: Array, starts: Array, sizes: Array) -> None:
+        self.heap = heap
+        self.starts = np.ascontiguousarray(starts, np.int64)
+        self.sizes = np.ascontiguousarray(sizes, np.int64)
+
+    @staticmethod
+    def of(texts: Sequence[str | bytes | None]) -> Texts:
+        data = [b"" if text is None else text.encode() if isinstance(text, str) else text for text in texts]
+        sizes = np.array([len(text) for text in data], np.int64)
+        starts = np.cumsum(sizes) - sizes
+        sizes[[index for index, text in enumerate(texts) if text is None]] = NONE
+        return Texts(np.frombuffer(b"".join(data) or b"\0", np.uint8), starts, sizes)
+
+    def pick(self, codes: Array, kind: pa.DataType = STRING) -> pa.Array:
+        """The texts of these numbers; below 0: null."""
+        codes = np.ascontiguousarray(codes, np.int32)
+        count = len(codes)
+        if not len(self.sizes):
+            return pa.nulls(count, kind)
+        largest = int(self.sizes.max(initial=0))
+        if largest * count < 1 << 20:
+            room = largest * count
+        else:
+            room = int(np.maximum(self.sizes, 0)[codes].sum()) + largest  # of nulls, the last text's size
+        out = np.empty(max(room, 1), np.uint8)
+        offsets = np.empty(count + 1, np.int32)
+        code = kernel.gather.picked(
+            memoryview(self.heap), memoryview(self.starts), memoryview(self.sizes), memoryview(codes), 0, count,
+            memoryview(out), memoryview(offsets),
+        )  # fmt: skip
+        assert not code
+        has_nulls = bool(count) and (int(codes.min()) < 0 or bool((self.sizes < 0).any()))
+        mask = bitmap((codes >= 0) & (self.sizes[codes] >= 0)) if has_nulls else None
+        return pa.Array.from_buffers(kind, count, [mask, pa.py_buffer(offsets), pa.py_buffer(out)])
+
+    def one(self, code: int, count: int) -> pa.Array:
+        """The same text over and over."""
+        return self.pick(np.full(count, code, np.int32))
+
+
+def constant(text: str, count: int) -> pa.Array:
+    return Texts.of([text]).one(0, count)
+
+
+def text_or_escaped(array: pa.Array) -> pa.Array:
+    """Binary as text. Bytes that are not UTF-8 are written as ``\\xe4``: visibly, and nothing is lost."""
+    try:
+        return array.cast(STRING)
+    except pa.ArrowInvalid:
+        decoded = [None if value is None else value.decode("utf-8", "backslashreplace") for value in array.to_pylist()]
+        return pa.array(decoded, STRING)
+
+
+def lists(members: pa.Array, first: Array, sizes: Array, valid: Array | None = None) -> pa.Array:
+    """Lists of texts: ``sizes[i]`` members from ``first[i]`` on, gathered."""
+    offsets = np.zeros(len(sizes) + 1, np.int32)
+    np.cumsum(sizes, out=offsets[1:])
+    total = int(offsets[-1])
+    places = np.arange(total, dtype=np.int64) - np.repeat(offsets[:-1], sizes) + np.repeat(first, sizes)
+    values = members.take(pa.array(places)) if total else pa.nulls(0, STRING)
+    mask = None if valid is None else bitmap(valid)
+    return pa.ListArray.from_buffers(STRINGS, len(sizes), [mask, pa.py_buffer(offsets)], children=[values])
+
+
+def lists_by_code(texts: Sequence[Sequence[str] | None], codes: Array) -> pa.Array:
+    """Lists of texts by number: of ``texts``, the codes-th; below 0, and None there, are null."""
+    members = pa.array([text for each in texts for text in each or ()], STRING)
+    sizes = np.array([len(each or ()) for each in texts] or [0], np.int64)
+    first = np.cumsum(sizes) - sizes
+    there = np.array([each is not None for each in texts] or [False])
+    valid = (codes >= 0) & there[codes]
+    return lists(members, first[codes], np.where(codes >= 0, sizes[codes], 0), valid)

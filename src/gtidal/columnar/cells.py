@@ -1,0 +1,224 @@
+"""Row images as cells: the kernel's row-major table of slots and states, filled for many events at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from gtidal.columnar import kernel
+from gtidal.columnar.arrays import Array
+from gtidal.columnar.following import Followed
+from gtidal.columnar.plan import PlanBook
+from gtidal.columnar.windows import Window
+from gtidal.errors import GtidalError
+from gtidal.events.frame import HEADER_SIZE, decode_event
+from gtidal.events.registry import Context
+from gtidal.events.rows import RowsEvent
+from gtidal.log.decoder import event_name, inner_format_of
+
+MOST_IMAGES = 1 << 15
+MOST_CELLS = 1 << 19
+DONE, FULL, NOT_OURS, TOO_LARGE = range(4)
+
+
+@dataclass(slots=True)
+class Images:
+    """Some row images: of which events they are, and where their cells begin."""
+
+    count: int
+    event: Array
+    """By its place in the window."""
+    plan: Array
+    first_row: int
+    """How many rows of the first event were given before."""
+    refused: int | None = None
+    """The place of the event behind these that the kernel cannot read."""
+    refused_rows: int = 0
+    """How many rows of that event were given before it was refused."""
+
+
+class RowEvents:
+    """Rows events of one window, by their places, as flat arrays for the kernel."""
+
+    def __init__(self, followed: Followed, places: Array) -> None:
+        lanes = followed.lanes
+        self.places = places
+        self.starts = np.ascontiguousarray(lanes.event_start[places])
+        self.ends = np.ascontiguousarray(lanes.event_end[places])
+        self.plans = np.ascontiguousarray(lanes.event_plan[places])
+        self.befores = np.ascontiguousarray(lanes.event_before[places])
+        self.afters = np.ascontiguousarray(lanes.event_after[places])
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def images_per_row(self) -> Array:
+        return (self.befores >= 0).astype(np.int32) + (self.afters >= 0)
+
+
+class Cells:
+    """Room for the cells of some thousand images, used again and again."""
+
+    def __init__(self, book: PlanBook, file: str) -> None:
+        self.book = book
+        self.file = file
+        self.slots = np.zeros(MOST_CELLS, np.int64)
+        self.states = np.zeros(MOST_CELLS, np.uint8)
+        self.image_cell = np.zeros(MOST_IMAGES, np.int32)
+        self._image_event = np.zeros(MOST_IMAGES, np.int32)
+        self.image_keys = np.zeros(MOST_IMAGES, np.int64)
+        self.heap = np.zeros(1 << 20, np.uint8)
+        self._documents_scratch = memoryview(np.zeros(kernel.documents.SCRATCH_SIZE, np.int64))
+        self._progress = memoryview(np.zeros(4, np.int64))
+        self._heap_used = 0
+
+    # --- images
+
+    def fill(self, window: Window, events: RowEvents) -> Iterator[Images]:
+        """The images of these events, as many at a time as there is room for. Those given before are overwritten."""
+        book, progress = self.book, self._progress
+        first, pos = 0, -1
+        given = 0  # rows of the first event
+        total = len(events)
+        per_row = events.images_per_row()
+        while first < total:
+            self._make_room(events, first)
+            progress[0], progress[1], progress[2], progress[3] = first, pos, 0, 0
+            code = kernel.cells.fill(
+                memoryview(window.data),
+                memoryview(events.starts),
+                memoryview(events.ends),
+                memoryview(events.plans),
+                memoryview(events.befores),
+                memoryview(events.afters),
+                total,
+                book.first.view,
+                book.width.view,
+                book.slots.view,
+                book.shape.view,
+                book.size.view,
+                book.argument1.view,
+                book.argument2.view,
+                book.slot.view,
+                memoryview(self.slots),
+                memoryview(self.states),
+                memoryview(self.image_cell),
+                memoryview(self._image_event),
+                progress,
+            )
+            stopped, pos, count = progress[0], progress[1], progress[2]
+            numbers = self._image_event[:count]
+            images = Images(count, events.places[numbers], events.plans[numbers], given)
+            resumed = given if stopped == first else 0
+            in_this = int(np.count_nonzero(numbers == stopped)) if stopped < total else 0
+            if code == NOT_OURS:
+                images.refused = int(events.places[stopped])
+                images.refused_rows = resumed
+                first, pos, given = stopped + 1, -1, 0
+            else:
+                first = stopped
+                given = resumed + in_this // max(int(per_row[stopped]), 1) if stopped < total else 0
+            self._heap_used = 0
+            yield images
+
+    def _make_room(self, events: RowEvents, first: int) -> None:
+        """A row of the widest table must fit."""
+        need = 2 * int(self.book.slots.array[events.plans[first:]].max(initial=1))
+        if need > len(self.slots):
+            self.slots = np.zeros(need, np.int64)
+            self.states = np.zeros(need, np.uint8)
+
+    # --- texts and documents
+
+    def settle(self, window: Window, images: Images, actions: memoryview, arguments: memoryview) -> None:
+        """Charsets, zero dates, what is only text. Images that the kernel cannot settle are cut off."""
+        book = self.book
+        plans = memoryview(np.ascontiguousarray(images.plan))
+        progress = self._progress
+        progress[0], progress[1] = 0, self._heap_used
+        while code := kernel.texts.settle(
+            memoryview(window.data), memoryview(self.heap), memoryview(self.slots), memoryview(self.states),
+            memoryview(self.image_cell), plans, images.count, book.first.view, book.width.view, book.slot.view,
+            actions, arguments, book.charset_tables.view, progress,
+        ):  # fmt: skip
+            if code == FULL:
+                self._grow_heap()
+            else:
+                self.cut(images, progress[0])
+                progress[0] = images.count
+        self._heap_used = progress[1]
+
+    def settle_documents(self, window: Window, images: Images) -> None:
+        """JSON and geometries, as VARIANT."""
+        book = self.book
+        plans = memoryview(np.ascontiguousarray(images.plan))
+        progress = self._progress
+        progress[0], progress[1] = 0, self._heap_used
+        while code := kernel.documents.settle(
+            memoryview(window.data), memoryview(self.heap), memoryview(self.slots), memoryview(self.states),
+            memoryview(self.image_cell), plans, images.count, book.first.view, book.width.view, book.slot.view,
+            book.kind.view, book.title_bytes.view, book.title_offsets.view, memoryview(self.image_keys),
+            self._documents_scratch, progress,
+        ):  # fmt: skip
+            if code == FULL:
+                self._grow_heap()
+            else:
+                self.cut(images, progress[0])
+                progress[0] = images.count
+        self._heap_used = progress[1]
+
+    def _grow_heap(self) -> None:
+        self.heap = np.concatenate((self.heap, np.zeros_like(self.heap)))
+
+    def cut(self, images: Images, image: int) -> None:
+        """This image's event is not the kernel's: leave its images out, and what follows them for later."""
+        place = int(images.event[image])
+        first = int(np.searchsorted(images.event[: images.count], place))
+        images.refused = place
+        images.refused_rows = images.first_row if first == 0 else 0
+        images.count = first
+        images.event = images.event[:first]
+        images.plan = images.plan[:first]
+
+
+def count_rows(followed: Followed, places: Array, book: PlanBook, file: str) -> Array:
+    """How many rows each of these events has."""
+    events = RowEvents(followed, places)
+    rows = np.zeros(len(events), np.int32)
+    progress = memoryview(np.zeros(4, np.int64))
+    while kernel.cells.count(
+        memoryview(followed.window.data),
+        memoryview(events.starts),
+        memoryview(events.ends),
+        memoryview(events.plans),
+        memoryview(events.befores),
+        memoryview(events.afters),
+        len(events),
+        book.first.view,
+        book.width.view,
+        book.shape.view,
+        book.size.view,
+        memoryview(rows),
+        progress,
+    ):
+        event = progress[0]
+        decoded = reference_rows(followed.window, int(places[event]), book, int(events.plans[event]), file)
+        rows[event] = len(decoded.rows)
+        progress[0] = event + 1
+    return rows
+
+
+def reference_rows(window: Window, place: int, book: PlanBook, plan: int, file: str) -> RowsEvent:
+    """A rows event as the reference decoder sees it: it raises the error that the kernel only noticed."""
+    frame = window.frame(place)
+    inside = int(window.index.payloads[place]) >= 0
+    format = inner_format_of(window.format) if inside else window.format
+    table_id = int.from_bytes(frame.data[HEADER_SIZE : HEADER_SIZE + 6], "little")
+    try:
+        event = decode_event(frame.data, frame.position, Context(format, {table_id: book.plans[plan].table}))
+    except GtidalError as error:
+        raise error.at(file=file, position=frame.position, event=event_name(frame.type_code)) from None
+    assert isinstance(event, RowsEvent)
+    return event

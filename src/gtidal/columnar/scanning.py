@@ -1,0 +1,235 @@
+"""A log, or a stretch of one, as the batches of a view.
+
+``changes`` and ``rows`` show a transaction only when its outcome is known. A window that ends inside a transaction
+gives what stands before it, and the next window begins with the transaction; one that is longer than any window is
+followed to its end first, and then read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+import numpy as np
+import pyarrow as pa
+
+from gtidal.columnar.cells import count_rows
+from gtidal.columnar.codes import Txn
+from gtidal.columnar.following import ROWS_TYPES, Followed, Follower
+from gtidal.columnar.plan import PlanBook, Settle
+from gtidal.columnar.schemas import VARIANT
+from gtidal.columnar.selection import Selection, Selector
+from gtidal.columnar.variant import encode_detail
+from gtidal.columnar.views.changes import ChangeReader
+from gtidal.columnar.views.events import EventColumns
+from gtidal.columnar.views.transactions import NEED_COUNTS, TransactionColumns
+from gtidal.columnar.windows import WINDOW, Index, Place, Window, WindowReader
+from gtidal.log.decoder import Keys
+from gtidal.log.transactions import Transaction
+
+MOST_ROWS = 1 << 16
+LARGEST_WINDOW = 1 << 26
+"""A transaction that does not fit is followed to its end before its rows are read."""
+_ROWS = sorted(ROWS_TYPES)
+_COUNTERS = {
+    **dict.fromkeys((23, 30), Txn.ROWS_INSERTED),
+    **dict.fromkeys((24, 31), Txn.ROWS_UPDATED),
+    **dict.fromkeys((25, 32), Txn.ROWS_DELETED),
+}
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What is wanted of a log."""
+
+    columns: tuple[str, ...]
+    selection: Selection = field(default_factory=Selection)
+    images: str = "variant"
+    verify_checksum: bool = True
+    keys: Keys | None = None
+    settle: Settle | None = None
+    window: int = WINDOW
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of a log that begins and ends between transactions. None: from its start, to its end."""
+
+    start: Place | None = None
+    stop: int | None = None
+
+
+class LogScan:
+    """Reads one stretch of one log."""
+
+    def __init__(self, stream: BinaryIO, file: str, scan: Scan, stretch: Stretch | None = None) -> None:
+        stretch = stretch or Stretch()
+        self.file = file
+        self.scan = scan
+        self.reader = WindowReader(
+            stream,
+            file,
+            keys=scan.keys,
+            verify_checksum=scan.verify_checksum,
+            window=scan.window,
+            gtids=scan.selection.gtid_filter(),
+            stop=stretch.stop,
+        )
+        if stretch.start is not None:
+            self.reader.seek(stretch.start)
+        self.book = PlanBook(scan.settle)
+        self.selector = Selector(scan.selection, self.book)
+        self.follower = Follower(self.reader.decoder, self.book)
+
+    # --- views
+
+    def events(self) -> Iterator[pa.RecordBatch]:
+        follower, columns = self.follower, self.scan.columns
+        follower.decode_rows = False
+        wants_detail = "detail" in columns
+        for window in self.reader:
+            followed = follower.follow(window)
+            places = self.selector.events(followed)
+            for first in range(0, len(places), MOST_ROWS):
+                some = places[first : first + MOST_ROWS]
+                details = self._details(followed, some) if wants_detail else None
+                yield EventColumns(followed, self.file, some, details).batch(columns)
+
+    def _details(self, followed: Followed, places: np.ndarray) -> pa.Array:  # type: ignore[type-arg]
+        asked = dict(reversed(followed.asked))
+        details = []
+        for place in places.tolist():
+            event = asked.get(place) or self.follower.decode_alone(followed, place)
+            value, metadata = encode_detail(event)
+            details.append({"value": value, "metadata": metadata})
+        return pa.array(details, VARIANT)
+
+    def transactions(self) -> Iterator[pa.RecordBatch]:
+        columns = self.scan.columns
+        counting = not NEED_COUNTS.isdisjoint(columns)
+        follower = self.follower
+        follower.decode_rows = counting
+        carried = False  # whether the open transaction had a selected event in an earlier window
+        for followed in self._followed_to_the_end():
+            if counting:
+                self._count(followed)
+            selected = self.selector.with_selected_events(followed)
+            if carried and len(selected):
+                selected[0] = True
+            keep = (self.selector.transactions(followed) & selected)[: followed.transactions]
+            carried = followed.has_open and bool(selected[followed.transactions])
+            made = TransactionColumns(followed, self.book, self.file, keep)
+            if len(made):
+                yield made.batch(columns)
+
+    def _followed_to_the_end(self) -> Iterator[Followed]:
+        """All windows, and one without events for the transaction that has not ended."""
+        window = None
+        for window in self.reader:
+            yield self.follower.follow(window)
+        if window is not None and self.follower.tracker.current is not None:
+            followed = self.follower.follow(empty_window(window))
+            self.follower.finish(followed)
+            yield followed
+
+    def _count(self, followed: Followed) -> None:
+        """The rows of the kernel's events, added to their transactions."""
+        lanes, index = followed.lanes, followed.window.index
+        count = followed.events
+        types = index.types[:count]
+        places = np.flatnonzero((lanes.event_plan[:count] >= 0) & np.isin(types, _ROWS))
+        if not len(places):
+            return
+        counted = count_rows(followed, places, self.book, self.file)
+        transactions = lanes.event_txn[places]
+        rows = followed.rows
+        current = self.follower.tracker.current
+        for code in np.unique(types[places]).tolist():
+            of_type = types[places] == code
+            sums = np.bincount(transactions[of_type], counted[of_type], len(rows)).astype(np.int64)
+            place = _COUNTERS[code]
+            rows[:, place] += sums
+            if followed.has_open and current is not None:
+                name = place.name.lower()
+                setattr(current, name, getattr(current, name) + int(sums[-1]))
+
+    def changes(self) -> Iterator[pa.RecordBatch]:
+        reader = ChangeReader(self.book, self.selector, self.file, self.scan.columns, self.scan.images)
+        for followed in self._whole_transactions():
+            yield from reader.batches(followed)
+
+    # --- transactions that are whole
+
+    def _whole_transactions(self) -> Iterator[Followed]:
+        reader, follower = self.reader, self.follower
+        size = self.scan.window
+        stuck: tuple[int, int] | None = None
+        while (window := reader.next(size)) is not None:
+            followed = follower.follow(window, leave_open=True)
+            begins = followed.open_from
+            if begins is None:
+                size = self.scan.window
+                yield followed
+                continue
+            place = Place(int(window.index.positions[begins]), window.format)
+            if followed.events:
+                yield followed
+            follower.reset()
+            if stuck == (place.position, window.end):  # there is no more: it never ended
+                reader.seek(place)
+                yield from self._to_the_end()
+                return
+            stuck = place.position, window.end
+            reader.seek(place)
+            if begins == 0:
+                size *= 2
+                if size > LARGEST_WINDOW:
+                    yield from self._long_transaction(place)
+                    size = self.scan.window
+
+    def _to_the_end(self) -> Iterator[Followed]:
+        """What is left is one transaction that has not ended."""
+        place_of = self._find_outcome()
+        yield from self._shown_with(place_of)
+
+    def _find_outcome(self) -> Transaction:
+        """Follow the transaction that begins here to its end."""
+        follower = self.follower
+        window = None
+        while (window := self.reader.next()) is not None:
+            follower.follow(window)
+            if follower.ended:
+                return follower.ended[0]
+        return follower.tracker.finish()[0]
+
+    def _long_transaction(self, place: Place) -> Iterator[Followed]:
+        known = self._find_outcome()
+        self.follower.reset()
+        self.reader.seek(place)
+        yield from self._shown_with(known)
+
+    def _shown_with(self, known: Transaction) -> Iterator[Followed]:
+        follower, reader = self.follower, self.reader
+        while (window := reader.next()) is not None:
+            followed = follower.follow(window)
+            if not follower.ended:
+                follower.show_open(followed, known)
+                yield followed
+                continue
+            end = follower.ended[0].end_position
+            followed.events = int(np.searchsorted(window.index.positions[: window.count], end))
+            followed.has_open = False
+            yield followed
+            follower.reset()
+            reader.seek(Place(end, window.format))
+            return
+
+
+def empty_window(window: Window) -> Window:
+    return Window(window.data[:1], Index(1), window.format, window.checksum, False, window.end, window.end)
+
+
+Views = dict[str, Callable[[LogScan], Iterator[pa.RecordBatch]]]
+VIEWS: Views = {"events": LogScan.events, "transactions": LogScan.transactions, "changes": LogScan.changes}
+Columns = Sequence[str]

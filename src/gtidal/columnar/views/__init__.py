@@ -1,0 +1,1 @@
+"""The views: events, transactions, changes, and the typed rows of one table."""
