@@ -17,6 +17,11 @@ from gtidal.wire.layout import Writer
 
 DONE, FULL, NOT_OURS, TOO_LARGE = 0, 1, 2, 3
 
+
+class TooLarge(Exception):
+    """An image above the limit of VARIANT."""
+
+
 Table = tuple[Column, ...]
 Kernel = dict[str, ModuleType]
 _NAMES = ("texts", "documents", "variant")
@@ -108,7 +113,12 @@ class Settled:
         self._settle("texts", book.text_action.view, book.text_argument.view, book.charset_tables.view)
         self.keys = np.zeros(len(images.made), np.int64)
         self._settle(
-            "documents", book.kind.view, book.title_bytes.view, book.title_offsets.view, self.keys, scratch(one)
+            "documents",
+            book.kind.view,
+            book.title_bytes.view,
+            book.title_offsets.view,
+            self.keys,
+            scratch(one),
         )
 
     def _settle(self, module: str, *special: Any) -> None:
@@ -184,6 +194,8 @@ class Settled:
                     value_size, metadata_size = 2 * value_size + 64, 2 * metadata_size + 64
             elif code == NOT_OURS:
                 found.append(None)
+            elif code == TOO_LARGE:
+                raise TooLarge(int(progress[0]))
             else:
                 assert code == DONE
         return found

@@ -66,7 +66,9 @@ def state_of(data: bytes) -> State:
     return State.VALUE
 
 
-@pytest.mark.parametrize("around", [(b"", b""), (b"plain text of some length, ", b"g"), (b"", b" and behind it")])
+@pytest.mark.parametrize(
+    "around", [(b"", b""), (b"plain text of some length, ", b"g"), (b"", b" and behind it")]
+)
 def test_utf8_at_its_edges(around: tuple[bytes, bytes]) -> None:
     values = [around[0] + edge + around[1] for edge in EDGES]
     assert settle(TEXT, *values) == [(state_of(value), value) for value in values]
@@ -154,7 +156,9 @@ def test_times(digits: int) -> None:
         Time(False, 0, 0, 0), Time(True, 0, 0, 1), Time(False, 9, 8, 7, 123456 // step * step),
         Time(True, 838, 59, 59, 999999 // step * step), Time(False, 100, 0, 0, 20000 // step * step),
     ]  # fmt: skip
-    assert settle(columns, *values, heap=40) == [(State.HEAP, value.text(digits).encode()) for value in values]
+    assert settle(columns, *values, heap=40) == [
+        (State.HEAP, value.text(digits).encode()) for value in values
+    ]
 
 
 def test_dates() -> None:
@@ -194,9 +198,13 @@ def test_long_decimals(precision: int, data: st.DataObject) -> None:
     scale = data.draw(st.integers(0, min(precision, 38)))
     top = 10**precision - 1
     numbers = st.sampled_from([0, 1, -1, top, -top, 10**scale, -(10**scale)]) | st.integers(-top, top)
-    values = [Decimal(f"{number}E-{scale}") for number in data.draw(st.lists(numbers, min_size=1, max_size=4))]
+    values = [
+        Decimal(f"{number}E-{scale}") for number in data.draw(st.lists(numbers, min_size=1, max_size=4))
+    ]
     columns = table(column(246, precision << 8 | scale))
-    assert settle(columns, *values, heap=30) == [(State.HEAP, decimal_text(value).encode()) for value in values]
+    assert settle(columns, *values, heap=30) == [
+        (State.HEAP, decimal_text(value).encode()) for value in values
+    ]
 
 
 def test_the_sign_of_a_zero_decimal() -> None:

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from gtidal.columnar import kernel
+from gtidal.columnar.cells import reference_rows
 from gtidal.columnar.following import ROWS_TYPES, Followed, Follower
 from gtidal.columnar.plan import PlanBook
+from gtidal.columnar.variant import decode_typed, encode_image
 from gtidal.columnar.windows import Window, WindowReader
 from gtidal.errors import GtidalError
 
@@ -30,11 +32,17 @@ MOST_TURNS = 10_000
 LOGS_OF_A_BOOK = 64
 
 
-class Drive:
-    """Drives logs; ``codes`` counts what the stages answered."""
+Variant = tuple[bytes, bytes]
 
-    def __init__(self, seed: int | str = 0) -> None:
+
+class Drive:
+    """Drives logs; ``codes`` counts what the stages answered. With ``judge`` what they made of rows is compared with
+    what the reference decoder makes of them."""
+
+    def __init__(self, seed: int | str = 0, *, judge: bool = False) -> None:
         self.random = random.Random(seed)
+        self.judge = judge
+        self.judged = 0
         self.codes: Counter[str] = Counter()
         self.logs = 0
         self._book = PlanBook()
@@ -114,19 +122,60 @@ class Drive:
         ]
         self._count_rows(window.data, chosen, book)
         fill = Fill(window.data, chosen, book)
+        made: dict[int, list[Variant | None]] = {number: [] for number in range(len(found))}
+        refused: set[int] = set()
+        self._fill(window.data, fill, book, made, refused)
+        if self.judge:
+            for number, place in enumerate(found):
+                self._compare(window, place, book, int(chosen[2][number]), made[number], number in refused)
+
+    def _fill(
+        self,
+        data: Array,
+        fill: Fill,
+        book: PlanBook,
+        made: dict[int, list[Variant | None]],
+        refused: set[int],
+    ) -> None:
+        """Make all images of all events: what could not be made is None, or its event is refused."""
         for _ in range(MOST_TURNS):
             room = self.random.choice((1, 3, 1000))
             code = self._count("fill", fill.next(images=2 * room, cells=room * 40))
             if fill.images:
-                self._settle(window.data, fill, book)
+                written = self._settle(data, fill, book)
+                for image, event in enumerate(fill.image_event[: fill.images].tolist()):
+                    made[event].append(written.get(image))
             if code == DONE:
                 return
             if code == NOT_OURS or not fill.images:
                 # an event that the kernel cannot read, or whose rows are too wide for this room
+                refused.add(fill.event)
                 fill.skip()
-                if fill.event >= len(found):
+                if fill.event >= len(made):
                     return
         raise AssertionError("fill does not come to an end")
+
+    def _compare(
+        self, window: Window, place: int, book: PlanBook, plan: int, made: list[Variant | None], refused: bool
+    ) -> None:
+        columns = book.plans[plan].columns
+        try:
+            event = reference_rows(window, place, book, plan, "damaged")
+        except GtidalError:
+            assert refused, "the kernel reads rows that the reference decoder refuses"
+            return
+        images = [image for row in event.rows for image in (row.before, row.after) if image is not None]
+        assert len(made) <= len(images) if refused else len(made) == len(images)
+        for variant, image in zip(made, images, strict=False):
+            if variant is None:
+                continue
+            try:
+                expected = encode_image(columns, image)
+            except GtidalError as error:
+                raise AssertionError("the kernel writes an image that cannot be written") from error
+            if variant != expected:  # sizes of offsets may differ, and the order of values
+                assert repr(decode_typed(*variant)) == repr(decode_typed(*expected))
+            self.judged += 1
 
     def _count_rows(self, data: Array, chosen: list[Array], book: PlanBook) -> None:
         events = len(chosen[0])
@@ -145,7 +194,7 @@ class Drive:
             assert before <= progress[0] < events
             progress[0] += 1
 
-    def _settle(self, data: Array, fill: Fill, book: PlanBook) -> None:
+    def _settle(self, data: Array, fill: Fill, book: PlanBook) -> dict[int, Variant]:
         images = fill.images
         plans = fill.chosen[2][fill.image_event[:images]].astype(np.int32)
         cells = fill.image_cell[:images].copy()
@@ -180,7 +229,7 @@ class Drive:
                 progress[0] += 1
             else:
                 raise AssertionError(f"{stage} does not come to an end")
-        self._write(data, heap, fill, plans, cells, keys, kept, book)
+        return self._write(data, heap, fill, plans, cells, keys, kept, book)
 
     def _write(
         self,
@@ -192,7 +241,8 @@ class Drive:
         keys: Array,
         kept: list[int],
         book: PlanBook,
-    ) -> None:
+    ) -> dict[int, Variant]:
+        written: dict[int, Variant] = {}
         wanted = np.array([-1, *kept], np.int32)
         rows = len(wanted)
         first = 0
@@ -217,12 +267,18 @@ class Drive:
             assert first <= progress[0] <= rows
             assert 0 <= progress[1] <= room
             assert 0 <= progress[2] <= room
+            for row in range(max(first, 1), int(progress[0])):
+                written[int(wanted[row])] = (
+                    value[value_offsets[row] : value_offsets[row + 1]].tobytes(),
+                    metadata[metadata_offsets[row] : metadata_offsets[row + 1]].tobytes(),
+                )
             if code == DONE:
-                return
+                break
             if code == FULL and progress[0] == first:
                 room = 2 * room + 100
                 assert room < 1 << 30
             first = int(progress[0]) + (code >= NOT_OURS)
+        return written
 
 
 class Fill:

@@ -124,5 +124,7 @@ def lists_by_code(texts: Sequence[Sequence[str] | None], codes: Array) -> pa.Arr
     sizes = np.array([len(each or ()) for each in texts] or [0], np.int64)
     first = np.cumsum(sizes) - sizes
     there = np.array([each is not None for each in texts] or [False])
+    if there.all() and (not len(codes) or int(codes.min()) >= 0):
+        return lists(members, first[codes], sizes[codes])
     valid = (codes >= 0) & there[codes]
     return lists(members, first[codes], np.where(codes >= 0, sizes[codes], 0), valid)

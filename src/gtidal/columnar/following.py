@@ -33,6 +33,8 @@ NO_TRANSACTION = -1
 _MOST_MAPS = 1024
 _V1_ROWS, _V2_ROWS = (23, 24, 25), (30, 31, 32)
 ROWS_TYPES = frozenset(_V1_ROWS + _V2_ROWS)
+IS_ROWS = np.zeros(256, bool)
+IS_ROWS[list(ROWS_TYPES)] = True
 
 
 def roles_of(format: Format) -> memoryview:
@@ -67,14 +69,16 @@ class Lanes:
         self.event_before = np.zeros(events, np.int32)
         self.event_after = np.zeros(events, np.int32)
         self.event_query = np.zeros(events, np.int32)
-        self.txn = np.zeros(TXN_FIELDS * max(64, min(events // 3, 1 << 17)), np.int64)
+        self.txn = np.zeros((TXN_FIELDS, max(64, min(events // 3, 1 << 17))), np.int64)
+        """A row for each field, a column for each transaction."""
         self.tables = np.zeros(max(256, min(events, 1 << 18)), np.int32)
         self.heap = np.zeros(max(1 << 14, min(48 * events, 1 << 23)), np.uint8)
         self.query_start = np.zeros(1024, np.int32)
         self.query_size = np.zeros(1024, np.int32)
 
     def grow(self) -> None:
-        for name in ("txn", "tables", "heap", "query_start", "query_size"):
+        self.txn = np.concatenate((self.txn, np.zeros_like(self.txn)), axis=1)
+        for name in ("tables", "heap", "query_start", "query_size"):
             array = getattr(self, name)
             setattr(self, name, np.concatenate((array, np.zeros_like(array))))
 
@@ -96,14 +100,13 @@ class Followed:
 
     @property
     def txn(self) -> Array:
-        """One row per transaction that ended here."""
-        return self.lanes.txn[: TXN_FIELDS * self.transactions].reshape(-1, TXN_FIELDS)
+        """One row per transaction that ended here; a column of it lies in one piece."""
+        return self.lanes.txn[:, : self.transactions].T
 
     @property
     def rows(self) -> Array:
         """Those, and the one that is still open: what ``event_txn`` counts."""
-        count = self.transactions + self.has_open
-        return self.lanes.txn[: TXN_FIELDS * count].reshape(-1, TXN_FIELDS)
+        return self.lanes.txn[:, : self.transactions + self.has_open].T
 
     def text(self, start: int, size: int) -> bytes:
         return self.lanes.heap[start : start + size].tobytes()
@@ -128,6 +131,7 @@ class Follower:
         self._format: Format | None = None
         self._roles = memoryview(bytes(256))
         self._fragments = Fragments()
+        self._lanes: Lanes | None = None
 
     def reset(self) -> None:
         """Forget an open transaction: its beginning will be read again."""
@@ -141,7 +145,9 @@ class Follower:
             self._format = window.format
             self._roles = roles_of(window.format)
             self.book.forget_ids()
-        lanes = Lanes(window.count)
+        if self._lanes is None or len(self._lanes.event_txn) < window.count:
+            self._lanes = Lanes(window.count)
+        lanes = self._lanes  # used again: what was known of the window before is no longer
         followed = Followed(window, lanes)
         self.ended = []
         self._state[1] = self._state[2] = self._state[3] = self._state[4] = 0
@@ -232,7 +238,7 @@ class Follower:
             memoryview(lanes.event_before),
             memoryview(lanes.event_after),
             memoryview(lanes.event_query),
-            memoryview(lanes.txn),
+            memoryview(lanes.txn.reshape(-1)),
             memoryview(lanes.tables),
             memoryview(lanes.heap),
             memoryview(lanes.query_start),
@@ -247,7 +253,7 @@ class Follower:
         index, lanes = followed.window.index, followed.lanes
         plans = lanes.event_plan[first:last]
         maps = plans[index.types[first:last] == TableMap.code]
-        rows = bool(np.isin(index.types[first:last], list(ROWS_TYPES)).any())
+        rows = bool(IS_ROWS[index.types[first:last]].any())
         names = [self.book.plans[plan].name for plan in dict.fromkeys(maps.tolist())]
         self.tracker.pass_over(last - first, int(index.ends[last - 1]), names, rows)
         current = self.tracker.current
@@ -397,7 +403,7 @@ class Follower:
         """A transaction of the tracker's as a row of numbers."""
         count = self._state[1]
         lanes = followed.lanes
-        while (count + 1) * TXN_FIELDS > len(lanes.txn):
+        while count >= lanes.txn.shape[1]:
             lanes.grow()
         values = transaction_numbers(transaction)
         first = self._state[2]
@@ -418,8 +424,7 @@ class Follower:
             start, size = self._put_text(followed, text)
             values[place] = start
             values[_SIZES[place]] = size
-        row = np.array([_signed(values.get(place, 0)) for place in range(TXN_FIELDS)], np.int64)
-        lanes.txn[count * TXN_FIELDS : (count + 1) * TXN_FIELDS] = row
+        lanes.txn[:, count] = [_signed(values.get(place, 0)) for place in range(TXN_FIELDS)]
         self._state[1] = count + 1
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from gtidal.columnar.cells import count_rows
 from gtidal.columnar.codes import Txn
-from gtidal.columnar.following import ROWS_TYPES, Followed, Follower
+from gtidal.columnar.following import IS_ROWS, Followed, Follower
 from gtidal.columnar.plan import PlanBook, Settle
 from gtidal.columnar.schemas import VARIANT
 from gtidal.columnar.selection import Selection, Selector
@@ -31,7 +31,6 @@ from gtidal.log.transactions import Transaction
 MOST_ROWS = 1 << 16
 LARGEST_WINDOW = 1 << 26
 """A transaction that does not fit is followed to its end before its rows are read."""
-_ROWS = sorted(ROWS_TYPES)
 _COUNTERS = {
     **dict.fromkeys((23, 30), Txn.ROWS_INSERTED),
     **dict.fromkeys((24, 31), Txn.ROWS_UPDATED),
@@ -138,7 +137,7 @@ class LogScan:
         lanes, index = followed.lanes, followed.window.index
         count = followed.events
         types = index.types[:count]
-        places = np.flatnonzero((lanes.event_plan[:count] >= 0) & np.isin(types, _ROWS))
+        places = np.flatnonzero((lanes.event_plan[:count] >= 0) & IS_ROWS[types])
         if not len(places):
             return
         counted = count_rows(followed, places, self.book, self.file)

@@ -23,8 +23,11 @@ cdef inline long long put_text(
 
 cdef inline long long put_integer(unsigned char[::1] value, long long at, long long number) noexcept nogil
 
+@cython.locals(seen=cython.uchar, i=cython.longlong)
+cdef inline int is_ascii(const unsigned char[::1] data, long long start, long long size) noexcept nogil
+
 @cython.locals(
-    seen=cython.uchar, i=cython.longlong, pos=cython.longlong, end=cython.longlong, lead=cython.int, low=cython.int,
+    i=cython.longlong, pos=cython.longlong, end=cython.longlong, lead=cython.int, low=cython.int,
     high=cython.int, more=cython.int,
 )
 cdef inline int is_utf8(const unsigned char[::1] data, long long start, long long size) noexcept nogil

@@ -95,13 +95,15 @@ def put_integer(value, at, number):
     return at + 9
 
 
-def is_utf8(data, start, size):
-    """As strict as Python's decoder."""
+def is_ascii(data, start, size):
     seen = 0
     for i in range(size):
         seen |= data[start + i]
-    if seen < 128:
-        return 1
+    return 1 if seen < 128 else 0
+
+
+def is_utf8(data, start, size):
+    """As strict as Python's decoder."""
     pos = start
     end = start + size
     while pos < end:
@@ -280,7 +282,7 @@ def open_container(data, names, value, scratch, at, limit, kind, pos, end, depth
             if start < first - pos or start > size or length > size - start:
                 return -2
             scratch[frame + 10] += length
-            if not is_utf8(data, pos + start, length):
+            if not is_ascii(data, pos + start, length) and not is_utf8(data, pos + start, length):
                 return -2
             prefix = prefix_of(data, pos + start, length)
             found = key_id(data, names, scratch, pos + start, length, prefix)
@@ -337,24 +339,19 @@ def put_json(data, names, value, scratch, at, start, size, id_size):
                 return -2
             value[at] = data[pos] << 2
             at += 1
-        elif kind == 5 or kind == 6:
-            if end - pos < 2:
+        elif kind <= 10:
+            if end - pos < (2 if kind <= 6 else 4 if kind <= 8 else 8):
                 return -2
-            number = read(data, pos, 2)
-            if kind == 5:
-                number = (number ^ 32768) - 32768
-            at = put_integer(value, at, number)
-        elif kind == 7 or kind == 8:
-            if end - pos < 4:
-                return -2
-            number = read(data, pos, 4)
-            if kind == 7:
-                number = (number ^ SIGN32) - SIGN32
-            at = put_integer(value, at, number)
-        elif kind == 9 or kind == 10:
-            if end - pos < 8:
-                return -2
-            number = machine.long_at(data, pos)
+            if kind <= 6:
+                number = read(data, pos, 2)
+                if kind == 5:
+                    number = (number ^ 32768) - 32768
+            elif kind <= 8:
+                number = read(data, pos, 4)
+                if kind == 7:
+                    number = (number ^ SIGN32) - SIGN32
+            else:
+                number = machine.long_at(data, pos)
             if kind == 10 and number < 0:
                 at = put_unsigned(value, at, number)
             else:
@@ -385,7 +382,9 @@ def put_json(data, names, value, scratch, at, start, size, id_size):
                 return -2
             budget -= length
             if sql_type == 253:
-                if length > limit - at - 96 or not is_utf8(data, pos, length):
+                if length > limit - at - 96:
+                    return -2
+                if not is_ascii(data, pos, length) and not is_utf8(data, pos, length):
                     return -2
                 at = put_text(value, at, data, pos, length)
             else:

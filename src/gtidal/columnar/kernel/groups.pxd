@@ -18,7 +18,7 @@ cdef long long put_number(unsigned char[::1] heap, long long at, long long numbe
     size=cython.int, version=cython.longlong,
 )
 cdef long long read_gtid(
-    const unsigned char[::1] data, long long pos, long long end, long long[::1] txn, long long row,
+    const unsigned char[::1] data, long long pos, long long end, long long[::1] txn, long long most, long long row,
     unsigned char[::1] heap, long long at
 ) noexcept nogil
 
@@ -30,7 +30,7 @@ cdef int status_is_known(const unsigned char[::1] data, long long pos, long long
     query=cython.longlong,
 )
 cdef long long read_begin(
-    const unsigned char[::1] data, long long pos, long long end, long long[::1] txn, long long row,
+    const unsigned char[::1] data, long long pos, long long end, long long[::1] txn, long long most, long long row,
     unsigned char[::1] heap, long long at
 ) noexcept nogil
 
@@ -56,7 +56,7 @@ cdef int read_rows(
 @cython.locals(
     owned=cython.int, count=cython.longlong, tables=cython.longlong, used=cython.longlong, query=cython.longlong,
     queries=cython.longlong, most=cython.longlong, room=cython.longlong, begun=cython.longlong, inside=cython.int,
-    row=cython.longlong, code=cython.int, i=cython.longlong, kept_tables=cython.longlong,
+    code=cython.int, i=cython.longlong, kept_tables=cython.longlong,
     kept_used=cython.longlong, kept_queries=cython.longlong, kind=cython.int, role=cython.int,
     pos=cython.longlong, end=cython.longlong, plan=cython.int, number=cython.longlong, held=cython.longlong,
     k=cython.longlong, name=cython.int, before=cython.int, after=cython.int, flags=cython.int,

@@ -49,21 +49,22 @@ def put_number(heap, at, number):
     return at + size
 
 
-def read_gtid(data, pos, end, txn, row, heap, at):
-    """A GTID or ANONYMOUS_GTID event's body into the transaction at ``row``; returns where the heap ends, or -1
-    if the event is not laid out as known. The heap has room for 64 bytes."""
+def read_gtid(data, pos, end, txn, most, row, heap, at):
+    """A GTID or ANONYMOUS_GTID event's body into the transaction ``row``; ``most`` transactions have room, so each
+    field has ``most`` places. Returns where the heap ends, or -1 if the event is not laid out as known. The heap has
+    room for 64 bytes."""
     if end - pos < 25:
         return -1
     gno = machine.long_at(data, pos + 17)
     if gno < 0:
         return -1
-    txn[row + 14] = 1 - (data[pos] & 1)  # ROW_ONLY
-    txn[row + 6] = at  # GTID
-    txn[row + 7] = NONE
-    txn[row + 8] = 0
-    txn[row + 9] = NONE
-    txn[row + 10] = NONE
-    txn[row + 11] = NONE
+    txn[14 * most + row] = 1 - (data[pos] & 1)  # ROW_ONLY
+    txn[6 * most + row] = at  # GTID
+    txn[7 * most + row] = NONE
+    txn[8 * most + row] = 0
+    txn[9 * most + row] = NONE
+    txn[10 * most + row] = NONE
+    txn[11 * most + row] = NONE
     if gno:
         start = at
         for k in range(16):
@@ -71,25 +72,25 @@ def read_gtid(data, pos, end, txn, row, heap, at):
                 heap[at] = 45
                 at += 1
             at = put_hex(heap, at, data[pos + 1 + k])
-        txn[row + 8] = at - start  # UUID_SIZE
+        txn[8 * most + row] = at - start  # UUID_SIZE
         heap[at] = 58
         at = put_number(heap, at + 1, gno)
-        txn[row + 7] = at - start
-        txn[row + 11] = gno
+        txn[7 * most + row] = at - start
+        txn[11 * most + row] = gno
     for k in range(12, 14):
-        txn[row + k] = NONE
+        txn[k * most + row] = NONE
     for k in range(15, 19):
-        txn[row + k] = NONE
-    txn[row + 20] = 0  # TICKET
-    txn[row + 22] = 0  # PRESENT
-    txn[row + 33] = NONE  # ANNOUNCED_LENGTH
+        txn[k * most + row] = NONE
+    txn[20 * most + row] = 0  # TICKET
+    txn[22 * most + row] = 0  # PRESENT
+    txn[33 * most + row] = NONE  # ANNOUNCED_LENGTH
     pos += 25
     if pos == end:
         return at
     if data[pos] != 2 or end - pos < 17:
         return -1
-    txn[row + 12] = machine.long_at(data, pos + 1)
-    txn[row + 13] = machine.long_at(data, pos + 9)
+    txn[12 * most + row] = machine.long_at(data, pos + 1)
+    txn[13 * most + row] = machine.long_at(data, pos + 9)
     pos += 17
     if pos == end:
         return at
@@ -97,29 +98,29 @@ def read_gtid(data, pos, end, txn, row, heap, at):
         return -1
     high = data[pos + 4] | data[pos + 5] << 8 | (data[pos + 6] & 127) << 16
     stamp = machine.word_at(data, pos) + high * 65536 * 65536
-    txn[row + 15] = stamp
-    txn[row + 16] = stamp
+    txn[15 * most + row] = stamp
+    txn[16 * most + row] = stamp
     pos += 7
     if data[pos - 1] & 128:
         if end - pos < 7:
             return -1
         high = data[pos + 4] | data[pos + 5] << 8 | data[pos + 6] << 16
-        txn[row + 16] = machine.word_at(data, pos) + high * 65536 * 65536
+        txn[16 * most + row] = machine.word_at(data, pos) + high * 65536 * 65536
         pos += 7
     if pos == end:
         return at
     size = data[pos]
     if size < 251:
-        txn[row + 33] = size
+        txn[33 * most + row] = size
         pos += 1
     elif size == 252 and end - pos >= 3:
-        txn[row + 33] = data[pos + 1] | data[pos + 2] << 8
+        txn[33 * most + row] = data[pos + 1] | data[pos + 2] << 8
         pos += 3
     elif size == 253 and end - pos >= 4:
-        txn[row + 33] = data[pos + 1] | data[pos + 2] << 8 | data[pos + 3] << 16
+        txn[33 * most + row] = data[pos + 1] | data[pos + 2] << 8 | data[pos + 3] << 16
         pos += 4
     elif size == 254 and end - pos >= 9 and data[pos + 8] < 128:
-        txn[row + 33] = machine.long_at(data, pos + 1)
+        txn[33 * most + row] = machine.long_at(data, pos + 1)
         pos += 9
     else:
         return -1
@@ -129,19 +130,19 @@ def read_gtid(data, pos, end, txn, row, heap, at):
         return -1
     version = machine.word_at(data, pos)
     pos += 4
-    txn[row + 17] = version & 2147483647
-    txn[row + 18] = version & 2147483647
+    txn[17 * most + row] = version & 2147483647
+    txn[18 * most + row] = version & 2147483647
     if version >> 31:
         if end - pos < 4:
             return -1
-        txn[row + 18] = machine.word_at(data, pos)
+        txn[18 * most + row] = machine.word_at(data, pos)
         pos += 4
     if pos == end:
         return at
     if end - pos != 8:
         return -1
-    txn[row + 20] = machine.long_at(data, pos)
-    txn[row + 22] = 1
+    txn[20 * most + row] = machine.long_at(data, pos)
+    txn[22 * most + row] = 1
     return at
 
 
@@ -178,7 +179,7 @@ def status_is_known(data, pos, end):
     return pos == end
 
 
-def read_begin(data, pos, end, txn, row, heap, at):
+def read_begin(data, pos, end, txn, most, row, heap, at):
     """The body of a QUERY event that says BEGIN; returns where the heap ends, or -1 for anything else."""
     if end - pos < 13:
         return -1
@@ -199,9 +200,9 @@ def read_begin(data, pos, end, txn, row, heap, at):
         return -1
     if data[query - 1] or not status_is_known(data, status, schema):
         return -1
-    txn[row + 19] = machine.word_at(data, pos)  # THREAD_ID
-    txn[row + 23] = at  # SCHEMA
-    txn[row + 24] = schema_size
+    txn[19 * most + row] = machine.word_at(data, pos)  # THREAD_ID
+    txn[23 * most + row] = at  # SCHEMA
+    txn[24 * most + row] = schema_size
     if schema_size:
         machine.copy(heap, at, data, schema, schema_size)
     return at + schema_size
@@ -330,7 +331,6 @@ def follow(
     room = heap.shape[0]
     begun = -1  # the event that began the transaction at hand
     inside = 0  # behind its BEGIN
-    row = 40 * count
     code = 0
     i = first
     kept_tables = tables
@@ -370,7 +370,7 @@ def follow(
             maps[2 + 2 * k] = plan
             if not owned:
                 name = plan_name[plan]
-                k = txn[row + 28]
+                k = txn[28 * most + count]
                 while k < tables and txn_tables[k] != name:
                     k += 1
                 if k == tables:
@@ -398,7 +398,7 @@ def follow(
                 maps[0] = 0
                 query = 0
             if not owned:
-                txn[row + 5] = 0  # KIND: dml
+                txn[5 * most + count] = 0  # KIND: dml
         elif role == 6:  # ROWS_QUERY
             if (not owned and not inside) or end - pos < 1:
                 code = 1
@@ -412,9 +412,9 @@ def follow(
             query_start[queries] = used
             query_size[queries] = size
             query = queries
-            if not owned and txn[row + 26] == NONE:
-                txn[row + 25] = used
-                txn[row + 26] = size
+            if not owned and txn[26 * most + count] == NONE:
+                txn[25 * most + count] = used
+                txn[26 * most + count] = size
             queries += 1
             used += size
         elif owned:
@@ -434,24 +434,24 @@ def follow(
             kept_queries = queries
             query = 0
             maps[0] = 0
-            used = read_gtid(data, pos, end, txn, row, heap, used)
+            used = read_gtid(data, pos, end, txn, most, count, heap, used)
             if used < 0:
                 code = 1
                 break
-            txn[row] = positions[i]
-            txn[row + 2] = timestamps[i]
-            txn[row + 3] = server_ids[i]
-            txn[row + 5] = 3  # KIND: other
-            txn[row + 25] = 0
-            txn[row + 26] = NONE  # QUERY_SIZE
-            txn[row + 28] = tables
-            txn[row + 30] = NONE  # UNCOMPRESSED_LENGTH
-            txn[row + 31] = 0
-            txn[row + 32] = NONE  # XA_SIZE
-            txn[row + 34] = 0  # COMPRESSED
-            txn[row + 35] = 0
-            txn[row + 36] = 0
-            txn[row + 37] = 0
+            txn[count] = positions[i]
+            txn[2 * most + count] = timestamps[i]
+            txn[3 * most + count] = server_ids[i]
+            txn[5 * most + count] = 3  # KIND: other
+            txn[25 * most + count] = 0
+            txn[26 * most + count] = NONE  # QUERY_SIZE
+            txn[28 * most + count] = tables
+            txn[30 * most + count] = NONE  # UNCOMPRESSED_LENGTH
+            txn[31 * most + count] = 0
+            txn[32 * most + count] = NONE  # XA_SIZE
+            txn[34 * most + count] = 0  # COMPRESSED
+            txn[35 * most + count] = 0
+            txn[36 * most + count] = 0
+            txn[37 * most + count] = 0
         elif begun < 0:
             code = 1
             break
@@ -459,29 +459,28 @@ def follow(
             if inside:
                 code = 1
                 break
-            used = read_begin(data, pos, end, txn, row, heap, used)
+            used = read_begin(data, pos, end, txn, most, count, heap, used)
             if used < 0:
                 code = 1
                 break
             inside = 1
         elif role == 8:  # PAYLOAD: the events inside it follow
-            if inside or txn[row + 34]:
+            if inside or txn[34 * most + count]:
                 code = 1
                 break
-            txn[row + 34] = 1
-            txn[row + 30] = extras[i]
+            txn[34 * most + count] = 1
+            txn[30 * most + count] = extras[i]
         elif role == 7:  # XID
             if not inside or end - pos != 8:
                 code = 1
                 break
-            txn[row + 1] = ends[i]
-            txn[row + 4] = 0  # OUTCOME: commit
-            txn[row + 21] = machine.long_at(data, pos)
-            txn[row + 22] |= 2
-            txn[row + 27] = i - begun + 1
-            txn[row + 29] = tables - txn[row + 28]
+            txn[1 * most + count] = ends[i]
+            txn[4 * most + count] = 0  # OUTCOME: commit
+            txn[21 * most + count] = machine.long_at(data, pos)
+            txn[22 * most + count] |= 2
+            txn[27 * most + count] = i - begun + 1
+            txn[29 * most + count] = tables - txn[28 * most + count]
             count += 1
-            row += 40
             begun = -1
             inside = 0
         else:

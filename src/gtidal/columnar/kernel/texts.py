@@ -17,8 +17,6 @@ def is_ascii(data, start, size):
 
 def is_utf8(data, start, size):
     """As strict as Python's decoder."""
-    if is_ascii(data, start, size):
-        return 1
     pos = start
     end = start + size
     while pos < end:
@@ -293,7 +291,7 @@ def settle(
             if size > len(data) - start:
                 return 2
             if action == 1:  # UTF8
-                if not is_utf8(data, start, size):
+                if not is_ascii(data, start, size) and not is_utf8(data, start, size):
                     states[cell] = 5  # RAW
             elif action == 2:  # TABLE
                 if text_arg[column] != table:

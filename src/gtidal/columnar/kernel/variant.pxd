@@ -60,7 +60,7 @@ cdef inline int same_keys(const unsigned char[::1] heap, long long one, long lon
 @cython.locals(
     row=cython.longlong, used=cython.longlong, noted=cython.longlong, i=cython.longlong, image=cython.longlong,
     plan=cython.longlong, base=cython.longlong, width=cython.longlong, cells=cython.longlong,
-    present=cython.longlong, bound=cython.longlong, id_size=cython.longlong,
+    present=cython.longlong, bound=cython.longlong, least=cython.longlong, id_size=cython.longlong,
     offset_size=cython.longlong, large=cython.longlong, at=cython.longlong, rank=cython.longlong,
     column=cython.longlong, offset_at=cython.longlong, data_at=cython.longlong, cell=cython.longlong,
     keys=cython.longlong, last=cython.longlong, ranked=cython.longlong, ranked_at=cython.longlong,

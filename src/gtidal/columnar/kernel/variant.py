@@ -216,9 +216,10 @@ def write(
         if width > len(scratch) - 256:
             return 2
 
-        # The most bytes that it takes.
+        # The most bytes that it takes, and the least.
         present = width
         bound = 0
+        least = 0
         for column in range(base, base + width):
             cell = cells + slot[column]
             state = states[cell]
@@ -231,10 +232,12 @@ def write(
                 if size > len(data) - start:
                     return 2
                 bound += 3 * size + 32 if code == 12 else 5 + size
+                least += size
             elif code == 20 or code == 22 or code == 23:  # HEAP, HEAP_BYTES, VARIANT
                 if size > len(heap) - start:
                     return 2
                 bound += 5 + size
+                least += size
             elif code == 9 or code == 10:  # LABEL, LABELS
                 label = label_first[column]
                 last = label_first[column + 1]
@@ -247,7 +250,7 @@ def write(
         offset_size = width_of(bound)
         large = 1 if present > 255 else 0
         bound += 5 + present * id_size + (present + 1) * offset_size
-        if bound > 134217728 + 18 * width + 4096:
+        if least > 134217728:
             return 3
         if bound > len(value) - used:
             return 1

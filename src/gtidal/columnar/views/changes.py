@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from gtidal.columnar import kernel
 from gtidal.columnar.arrays import Array, Texts, constant, lists_by_code, numbers, text_or_escaped, timestamps
-from gtidal.columnar.cells import FULL, Cells, Images, RowEvents, count_rows, reference_rows
+from gtidal.columnar.cells import FULL, TOO_LARGE, Cells, Images, RowEvents, count_rows, reference_rows
 from gtidal.columnar.codes import OUTCOMES, Txn
-from gtidal.columnar.following import ROWS_TYPES, Followed
+from gtidal.columnar.following import IS_ROWS, Followed
 from gtidal.columnar.plan import PlanBook, key_names
 from gtidal.columnar.schemas import BIGINT, CHANGES, VARIANT
 from gtidal.columnar.selection import Selector
@@ -28,7 +28,6 @@ OPERATIONS = ("insert", "update", "delete", "ddl", "statement", "xa_commit", "xa
 _OPERATION_TEXTS = Texts.of(OPERATIONS)
 _OUTCOME_TEXTS = Texts.of(OUTCOMES)
 _SECOND = 1_000_000
-_ROWS = sorted(ROWS_TYPES)
 _OPERATION_OF_TYPE = np.zeros(256, np.int32)
 _OPERATION_OF_TYPE[[24, 31]] = UPDATE
 _OPERATION_OF_TYPE[[25, 32]] = DELETE
@@ -119,6 +118,17 @@ class RowBlock(ChangeBlock):
         afters = np.where(self.operations == UPDATE, changes + 1, changes)
         self.afters = np.where(self.operations == DELETE, -1, afters).astype(np.int32)
         self.images = images
+        self._variants: dict[str, pa.Array] = {}
+
+    def write(self) -> bool:
+        """Write the images. False: one could not be written, and was cut off together with those behind it."""
+        for name, chosen in (("before", self.befores), ("after", self.afters)):
+            if name in self.reader.columns:
+                array = self.reader.variants(self.followed, self.images, chosen)
+                if array is None:
+                    return False
+                self._variants[name] = array
+        return True
 
     def make_schema(self) -> pa.Array:
         return Texts.of([plan.table.schema for plan in self.reader.book.plans]).pick(self.plans)
@@ -140,10 +150,10 @@ class RowBlock(ChangeBlock):
         return text_or_escaped(texts.pick(codes, pa.binary()))
 
     def make_before(self) -> pa.Array:
-        return self.reader.variants(self.followed, self.images, self.befores)
+        return self._variants["before"]
 
     def make_after(self) -> pa.Array:
-        return self.reader.variants(self.followed, self.images, self.afters)
+        return self._variants["after"]
 
 
 class OddBlock(ChangeBlock):
@@ -186,8 +196,8 @@ class RowNumbers:
     """Numbers the changes of a transaction: 0, 1, 2 …, across blocks and windows."""
 
     def __init__(self) -> None:
-        self._position: int | None = None
-        self._next = 0
+        self.state: tuple[int, int] = (-1, 0)
+        """The position of the last transaction seen, and the number of its next change."""
 
     def number(self, positions: Array, passed_over: Array | None = None) -> Array:
         """For changes in order, by their transactions' positions. ``passed_over``: how many rows of the transaction
@@ -198,11 +208,10 @@ class RowNumbers:
         begins = np.flatnonzero(np.concatenate(([True], positions[1:] != positions[:-1])))
         first = np.repeat(begins, np.diff(np.append(begins, count)))
         rows = np.arange(count, dtype=np.int64) - first
-        if int(positions[0]) == self._position:
-            end = int(begins[1]) if len(begins) > 1 else count
-            rows[:end] += self._next
-        last = int(positions[-1])
-        self._position, self._next = last, int(rows[-1]) + 1
+        position, following = self.state
+        if int(positions[0]) == position:
+            rows[: int(begins[1]) if len(begins) > 1 else count] += following
+        self.state = int(positions[-1]), int(rows[-1]) + 1
         return rows if passed_over is None else rows + passed_over
 
 
@@ -224,8 +233,7 @@ class ChangeReader:
         self._encoders: dict[int, ImageEncoder] = {}
         self._scratch = memoryview(np.zeros(kernel.variant.SCRATCH_SIZE, np.int64))
         self._progress = memoryview(np.zeros(4, np.int64))
-        self._value = np.zeros(1 << 20, np.uint8)
-        self._metadata = np.zeros(1 << 20, np.uint8)
+        self._value_room = self._metadata_room = 1 << 20
 
     def batches(self, followed: Followed) -> Iterator[pa.RecordBatch]:
         """The changes of a window whose transactions are all known."""
@@ -236,7 +244,7 @@ class ChangeReader:
         shown = self.selector.committed(followed)
         numbers_of = lanes.event_txn[:count]
         of_shown = (numbers_of >= 0) & shown[numbers_of]
-        is_rows = (lanes.event_plan[:count] >= 0) & np.isin(types, _ROWS)
+        is_rows = (lanes.event_plan[:count] >= 0) & IS_ROWS[types]
         keep = of_shown & self.selector.by_header(followed.window, count)
         if self.selector.selection.by_table:
             keep &= self.selector.of_tables(followed)
@@ -288,9 +296,13 @@ class ChangeReader:
                 if self.wants_images and images.count:
                     cells.settle(window, images, book.text_action.view, book.text_argument.view)
                     cells.settle_documents(window, images)
-                    self._try_writing(followed, images)
+                numbered = self._numbers.state
+                block = self._row_block(followed, images, skipped)
+                while images.count and not block.write():
+                    self._numbers.state = numbered
+                    block = self._row_block(followed, images, skipped)
                 if images.count:
-                    yield self._row_block(followed, images, skipped).batch(self.columns)
+                    yield block.batch(self.columns)
                 if images.refused is not None:
                     plan = int(followed.lanes.event_plan[images.refused])
                     event = reference_rows(window, images.refused, book, plan, self.file)
@@ -300,20 +312,6 @@ class ChangeReader:
                         yield self._odd_batch(followed, changes, skipped)
                     begin = int(np.searchsorted(places, images.refused)) + 1
                     break
-
-    def _try_writing(self, followed: Followed, images: Images) -> None:
-        """An image that cannot be written is cut off, with what follows it."""
-        every = np.arange(images.count, dtype=np.int32)
-        code, row = self._write(followed, images, every)
-        if code == 3:
-            place = int(images.event[row])
-            raise DecodeError(
-                "a row of more than 128 MiB as VARIANT; the typed rows of its table hold it",
-                file=self.file,
-                position=int(followed.window.index.positions[place]),
-            )
-        if code:
-            self.cells.cut(images, row)
 
     def _row_block(self, followed: Followed, images: Images, skipped: Array | None) -> RowBlock:
         operations = _OPERATION_OF_TYPE[followed.window.index.types[images.event]]
@@ -326,16 +324,24 @@ class ChangeReader:
         rows = self._numbers.number(positions, None if skipped is None else skipped[events])
         return RowBlock(self, followed, events, rows, images, changes)
 
-    def variants(self, followed: Followed, images: Images, chosen: Array) -> pa.Array:
+    def variants(self, followed: Followed, images: Images, chosen: Array) -> pa.Array | None:
+        """The chosen images; None if one could not be written, which is then cut off."""
         code, row = self._write(followed, images, chosen)
-        assert not code, (code, row)
+        if code == TOO_LARGE:
+            place = int(images.event[chosen[row]])
+            raise DecodeError(
+                "a row of more than 128 MiB as VARIANT; the typed rows of its table hold it",
+                file=self.file,
+                position=int(followed.window.index.positions[place]),
+            )
+        if code:
+            self.cells.cut(images, int(chosen[row]))
+            return None
         count = len(chosen)
-        value = self._finish(self._value, self._value_offsets)
-        metadata = self._finish(self._metadata, self._metadata_offsets)
         valid = chosen >= 0
         fields = [
             pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
-            for data, offsets in (value, metadata)
+            for data, offsets in ((self._value, self._value_offsets), (self._metadata, self._metadata_offsets))
         ]
         if self.images == "json":
             texts = [
@@ -346,13 +352,13 @@ class ChangeReader:
         mask = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
         return pa.StructArray.from_buffers(VARIANT, count, [mask], children=fields)
 
-    def _finish(self, data: Array, offsets: Array) -> tuple[Array, Array]:
-        return data[: int(offsets[-1])].copy(), offsets
-
     def _write(self, followed: Followed, images: Images, chosen: Array) -> tuple[int, int]:
         """VARIANT of the chosen images into ``_value`` and ``_metadata``. Returns the kernel's code, and the row."""
         book, cells, count = self.book, self.cells, len(chosen)
         while True:
+            # Fresh arrays, for they become the batch's; about as large as the last ones were in the end.
+            self._value = np.empty(self._value_room, np.uint8)
+            self._metadata = np.empty(self._metadata_room, np.uint8)
             self._value_offsets = np.zeros(count + 1, np.int32)
             self._metadata_offsets = np.zeros(count + 1, np.int32)
             code = kernel.variant.write(
@@ -388,8 +394,9 @@ class ChangeReader:
             )
             if code != FULL:
                 return code, self._progress[0]
-            self._value = np.zeros(2 * len(self._value), np.uint8)
-            self._metadata = np.zeros(2 * len(self._metadata), np.uint8)
+            done, used, noted = max(self._progress[0], 1), self._progress[1], self._progress[2]
+            self._value_room = max(2 * self._value_room, used * count // done)
+            self._metadata_room = max(2 * self._metadata_room, noted * count // done)
 
     # --- the reference decoder's changes
 

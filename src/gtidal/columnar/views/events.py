@@ -49,8 +49,11 @@ class EventColumns:
         return _CHECKSUMS.pick(codes)
 
     def flags(self) -> pa.Array:
-        known, codes = np.unique(self.index.flags[self.places], return_inverse=True)
-        return lists_by_code([flag_names(bits, FLAGS) for bits in known.tolist()], codes)
+        flags = self.index.flags[self.places]
+        known = np.flatnonzero(np.bincount(flags, minlength=1))
+        codes = np.zeros(int(known[-1]) + 1 if len(known) else 1, np.int32)
+        codes[known] = np.arange(len(known))
+        return lists_by_code([flag_names(bits, FLAGS) for bits in known.tolist()], codes[flags])
 
     def transactions(self) -> Array:
         return self.followed.lanes.event_txn[self.places]

@@ -36,8 +36,8 @@ class TransactionColumns:
         self.followed = followed
         self.book = book
         self.file = file
-        rows = followed.txn
-        self.rows = rows if keep is None else rows[keep]
+        self.rows = followed.txn
+        self._keep = None if keep is None or keep.all() else np.flatnonzero(keep)
 
     def batch(self, columns: Sequence[str]) -> pa.RecordBatch:
         arrays = [_MAKERS[name](self) for name in columns]
@@ -45,10 +45,11 @@ class TransactionColumns:
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.rows) if self._keep is None else len(self._keep)
 
     def of(self, place: Txn) -> Array:
-        return np.ascontiguousarray(self.rows[:, place])
+        values = self.rows[:, place]
+        return values.copy() if self._keep is None else values[self._keep]
 
     def plain(self, place: Txn) -> pa.Array:
         return numbers(self.of(place), BIGINT)
