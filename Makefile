@@ -61,7 +61,7 @@ wheel: $(READY) ## build the wheel into dist/, and try it outside of this folder
 	$(BIN)/python -m pip wheel --quiet --no-index --no-deps --no-build-isolation --wheel-dir dist .
 	@rm -rf build
 	@$(BIN)/python -m pip install --quiet --no-index --no-deps --target build/tried dist/*.whl
-	@cd / && PYTHONPATH="$(CURDIR)/build/tried" "$(CURDIR)/$(BIN)/python" -c "import gtidal; print(gtidal.__file__, gtidal.kernel)"
+	@cd / && PYTHONPATH="$(CURDIR)/build/tried" "$(CURDIR)/$(BIN)/python" -c "import gtidal; print(gtidal.__file__, gtidal.kernel); exit(gtidal.kernel != 'compiled')"
 	@rm -rf build
 
 servers: ## fetch the real MySQL and MariaDB for the tests (once; into ~/.cache/gtidal)

@@ -15,6 +15,7 @@ import os
 import shutil
 import subprocess
 import sys
+import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -188,7 +189,7 @@ class BuildKernel(build_ext):
         print(
             "warning: gtidal's kernel could not be compiled, so gtidal will work, but slowly. "
             "Install a C compiler and Python's headers (on Debian: gcc libc6-dev python3-dev) and install again. "
-            f"The reason: {type(problem).__name__}: {problem}",
+            f"The reason: {textwrap.shorten(f'{type(problem).__name__}: {problem}', 300)}",
             file=sys.stderr,
         )
 

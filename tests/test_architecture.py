@@ -20,6 +20,8 @@ ROWS = (
     ("events",),
     ("log",),
     ("columnar", "sources"),
+    ("requests",),
+    ("views",),
     ("spark", "text"),
     ("cli",),
     ("__main__",),

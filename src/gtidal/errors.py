@@ -9,6 +9,7 @@
     │   └── Unsupported         understood, but not decodable here (another format, an unknown cipher)
     ├── KeyProblem              an encrypted log, and no key or the wrong one
     ├── ChainBroken             files that do not follow each other, or a position that is gone
+    ├── SchemaConflict          versions of a table whose columns no common type holds
     └── UsageError              the caller's mistake: no such file, a malformed GTID set, a wrong option
 
 The promise, held by the hostile-input tests: whatever bytes are given to the decoder, nothing but a
@@ -111,6 +112,10 @@ class KeyProblem(GtidalError):
 
 class ChainBroken(GtidalError):
     """Files that do not follow each other, or a position or GTID that is gone."""
+
+
+class SchemaConflict(GtidalError):
+    """Versions of a table whose columns no common type holds."""
 
 
 class UsageError(GtidalError):

@@ -358,14 +358,16 @@ def _drain(view: str, paths: list[str], options: dict[str, Any]) -> Work:
 
 def busiest_table(paths: Sequence[str]) -> str:
     """The table with most changed rows."""
+    import pyarrow
+
     import gtidal
 
     counts: Counter[str] = Counter()
-    for batch in getattr(gtidal, "changes")(paths, columns=["schema", "table"]):  # noqa: B009
-        for entry in batch.to_struct_array().value_counts().to_pylist():
-            name = entry["values"]
-            if name["table"] is not None:
-                counts[f"{name['schema']}.{name['table']}"] += entry["counts"]
+    for batch in gtidal.changes(paths, columns=["schema", "table"]):
+        groups = pyarrow.Table.from_batches([batch]).group_by(["schema", "table"])
+        for group in groups.aggregate([([], "count_all")]).to_pylist():
+            if group["table"] is not None:
+                counts[f"{group['schema']}.{group['table']}"] += group["count_all"]
     if not counts:
         sys.exit("no rows changed in these logs")
     return counts.most_common(1)[0][0]

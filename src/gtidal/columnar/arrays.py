@@ -107,23 +107,29 @@ def text_or_escaped(array: pa.Array) -> pa.Array:
         return pa.array(decoded, STRING)
 
 
-def lists(members: pa.Array, first: Array, sizes: Array, valid: Array | None = None) -> pa.Array:
-    """Lists of texts: ``sizes[i]`` members from ``first[i]`` on, gathered."""
+def lists(
+    members: Sequence[str], first: Array, sizes: Array, valid: Array | None = None, numbers: Array | None = None
+) -> pa.Array:
+    """Lists of texts: ``sizes[i]`` members from ``first[i]`` on; with ``numbers``, these are the members' numbers."""
     offsets = np.zeros(len(sizes) + 1, np.int32)
     np.cumsum(sizes, out=offsets[1:])
     total = int(offsets[-1])
-    places = np.arange(total, dtype=np.int64) - np.repeat(offsets[:-1], sizes) + np.repeat(first, sizes)
-    values = members.take(pa.array(places)) if total else pa.nulls(0, STRING)
+    if int(sizes.max(initial=0)) <= 1:
+        places = first[sizes > 0]
+    else:
+        places = np.arange(total, dtype=np.int64) - np.repeat(offsets[:-1], sizes) + np.repeat(first, sizes)
+    codes = places if numbers is None else numbers[places]
+    values = Texts.of(members).pick(codes) if total else pa.nulls(0, STRING)
     mask = None if valid is None else bitmap(valid)
     return pa.ListArray.from_buffers(STRINGS, len(sizes), [mask, pa.py_buffer(offsets)], children=[values])
 
 
 def lists_by_code(texts: Sequence[Sequence[str] | None], codes: Array) -> pa.Array:
     """Lists of texts by number: of ``texts``, the codes-th; below 0, and None there, are null."""
-    members = pa.array([text for each in texts for text in each or ()], STRING)
     sizes = np.array([len(each or ()) for each in texts] or [0], np.int64)
     first = np.cumsum(sizes) - sizes
     there = np.array([each is not None for each in texts] or [False])
+    members = [text for each in texts for text in each or ()]
     if there.all() and (not len(codes) or int(codes.min()) >= 0):
         return lists(members, first[codes], sizes[codes])
     valid = (codes >= 0) & there[codes]

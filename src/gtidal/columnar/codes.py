@@ -66,6 +66,8 @@ class State(IntEnum):
     """Bytes that are no text in their charset: the slot is a span of the data."""
     HEAP_BYTES = 6
     """Bytes in the heap: the slot is a span of it."""
+    VARIANT = 7
+    """A value in VARIANT's binary form in the heap: the slot is a span of it."""
 
 
 class TextAction(IntEnum):

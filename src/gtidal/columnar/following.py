@@ -97,6 +97,8 @@ class Followed:
     """Whether a row for the transaction that is still open follows those of the ended ones."""
     open_from: int | None = None
     """The place of the first event of a transaction that does not end in the window, where it was left alone."""
+    error: GtidalError | None = None
+    """What is wrong with the event behind these; see ``Follower.keep_errors``."""
 
     @property
     def txn(self) -> Array:
@@ -125,6 +127,8 @@ class Follower:
         """The transactions of the tracker's that ended in this window."""
         self.query = b""
         """The text of the rows to come, where it was in a window before."""
+        self.keep_errors = False
+        """On: an event that cannot be decoded ends what is followed of its window, and its error is kept there."""
         self._maps = memoryview(np.zeros(1 + 2 * _MOST_MAPS, np.int64))
         self._state = memoryview(np.zeros(8, np.int64))
         self._progress = memoryview(np.zeros(4, np.int64))
@@ -139,31 +143,36 @@ class Follower:
         self._maps[0] = 0
         self.query = b""
 
-    def follow(self, window: Window, *, leave_open: bool = False) -> Followed:
-        """Go through a window. ``leave_open``: stop before a transaction that does not end in it."""
+    def begin(self, window: Window) -> Followed:
+        """Nothing of the window is followed yet; what was known of the window before is no longer."""
         if window.format is not self._format:
             self._format = window.format
             self._roles = roles_of(window.format)
             self.book.forget_ids()
         if self._lanes is None or len(self._lanes.event_txn) < window.count:
             self._lanes = Lanes(window.count)
-        lanes = self._lanes  # used again: what was known of the window before is no longer
-        followed = Followed(window, lanes)
-        self.ended = []
         self._state[1] = self._state[2] = self._state[3] = self._state[4] = 0
         self._state[5] = 1  # the first text is the one from the window before
+        return Followed(window, self._lanes)
+
+    def follow(self, window: Window, *, leave_open: bool = False) -> Followed:
+        """Go through a window. ``leave_open``: stop before a transaction that does not end in it."""
+        followed = self.begin(window)
+        lanes = followed.lanes
+        self.ended = []
         if self.query:
             self._put_query(followed, self.query)
         place = 0
         begun = 0
+        bad_table = -1  # events up to it are asked for one by one, so that those before it are known
         while place < window.count:
             owned = self.tracker.current is not None
             if not owned:
                 begun = place
-            if owned and not self.tracker.takes_rows:
+            if place <= bad_table or (owned and not self.tracker.takes_rows):
                 code, stopped = ASK, place
             else:
-                code, stopped, at = self._run(followed, place, owned)
+                code, stopped, at = self.run(followed, place, owned)
                 if owned and stopped > place:
                     self._pass_over(followed, place, stopped)
             place = stopped
@@ -172,21 +181,33 @@ class Follower:
             if code == OPEN and leave_open:
                 followed.open_from = place
                 break
-            if code == TABLE:
-                self._learn(followed, at)
-            elif code == FULL:
-                lanes.grow()
-            else:
-                self._ask(followed, place)
-                place += 1
-        followed.events = place if followed.open_from is not None else window.count
+            try:
+                if code == TABLE:
+                    self.learn(followed, at)
+                elif code == FULL:
+                    lanes.grow()
+                else:
+                    self._ask(followed, place)
+                    place += 1
+            except GtidalError as error:
+                if not self.keep_errors:
+                    raise
+                if code == TABLE and place < at:
+                    bad_table = at
+                    continue
+                followed.error = error
+                break
+        incomplete = followed.open_from is not None or followed.error is not None
+        followed.events = place if incomplete else window.count
         if leave_open and followed.open_from is None and self.tracker.current is not None:
             followed.open_from = followed.events = begun
         followed.transactions = self._state[1]
         if followed.open_from is None:
             self.show_open(followed, self.tracker.current)
         query = self._state[4]
-        self.query = followed.text(int(lanes.query_start[query]), int(lanes.query_size[query])) if query else b""
+        self.query = (
+            followed.text(int(lanes.query_start[query]), int(lanes.query_size[query])) if query else b""
+        )
         return followed
 
     def finish(self, followed: Followed) -> None:
@@ -203,9 +224,20 @@ class Follower:
             self._state[1] -= 1
         followed.has_open = transaction is not None
 
+    def maps_in_force(self) -> dict[int, TableMap]:
+        """The table maps of the statement at hand."""
+        maps, plans = self._maps, self.book.plans
+        return {maps[1 + 2 * k]: plans[maps[2 + 2 * k]].table for k in range(maps[0])}
+
+    @property
+    def transactions(self) -> int:
+        """How many have a row in the lanes."""
+        return self._state[1]
+
     # --- the kernel's part
 
-    def _run(self, followed: Followed, first: int, owned: bool) -> tuple[int, int, int]:
+    def run(self, followed: Followed, first: int, owned: bool) -> tuple[int, int, int]:
+        """Follow from ``first`` on: the kernel's code, where it stopped, and the event it stopped for."""
         window, lanes, book = followed.window, followed.lanes, self.book
         index = window.index
         self._state[0] = owned
@@ -269,9 +301,7 @@ class Follower:
     def context(self, window: Window, event: int) -> Context:
         """What decoding an event of the window depends on; its tables are those in force where the follower is."""
         inside = int(window.index.payloads[event]) >= 0
-        maps = self._maps
-        plans = self.book.plans
-        tables = {maps[1 + 2 * k]: plans[maps[2 + 2 * k]].table for k in range(maps[0])}
+        tables = self.maps_in_force()
         format = inner_format_of(window.format) if inside else window.format
         return Context(format, tables, self.decode_rows)
 
@@ -299,7 +329,7 @@ class Follower:
         except GtidalError as error:
             raise error.at(file=self.decoder.file) from None
 
-    def _learn(self, followed: Followed, place: int) -> None:
+    def learn(self, followed: Followed, place: int) -> None:
         """A table map that the kernel does not know: from now on it does."""
         window = followed.window
         event = self._decode(window, place)
@@ -491,4 +521,3 @@ def transaction_numbers(transaction: Transaction) -> dict[int, Any]:
     elif isinstance(event, MariadbGtidEvent):
         values[Txn.GNO] = event.gtid.sequence if event.gtid else NONE
     return values
-

@@ -146,7 +146,7 @@ class PlanBook:
         place = table.table_id % CACHE_SIZE
         self.cache_id[place] = table.table_id
         self.cache_body[place] = known
-        return self.plans[self.body_plan.array[known]]
+        return self.plans[int(self.body_plan.array[known])]
 
     def _add_body(self, table: TableMap, body: bytes) -> int:
         columns = table.columns

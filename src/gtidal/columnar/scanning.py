@@ -14,9 +14,11 @@ from typing import BinaryIO
 import numpy as np
 import pyarrow as pa
 
+from gtidal.columnar.arrays import Array
 from gtidal.columnar.cells import count_rows
 from gtidal.columnar.codes import Txn
 from gtidal.columnar.following import IS_ROWS, Followed, Follower
+from gtidal.columnar.index import Index
 from gtidal.columnar.plan import PlanBook, Settle
 from gtidal.columnar.schemas import VARIANT
 from gtidal.columnar.selection import Selection, Selector
@@ -24,7 +26,8 @@ from gtidal.columnar.variant import encode_detail
 from gtidal.columnar.views.changes import ChangeReader
 from gtidal.columnar.views.events import EventColumns
 from gtidal.columnar.views.transactions import NEED_COUNTS, TransactionColumns
-from gtidal.columnar.windows import WINDOW, Index, Place, Window, WindowReader
+from gtidal.columnar.windows import WINDOW, Place, Window, WindowReader
+from gtidal.errors import GtidalError
 from gtidal.log.decoder import Keys
 from gtidal.log.transactions import Transaction
 
@@ -53,9 +56,9 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of a log that begins and ends between transactions. None: from its start, to its end."""
+    """A part of a log that begins and ends between transactions: two positions. None: its start, its end."""
 
-    start: Place | None = None
+    start: int | None = None
     stop: int | None = None
 
 
@@ -75,11 +78,19 @@ class LogScan:
             gtids=scan.selection.gtid_filter(),
             stop=stretch.stop,
         )
-        if stretch.start is not None:
-            self.reader.seek(stretch.start)
         self.book = PlanBook(scan.settle)
         self.selector = Selector(scan.selection, self.book)
         self.follower = Follower(self.reader.decoder, self.book)
+        self.follower.keep_errors = True
+        self.go_to(stretch)
+
+    def go_to(self, stretch: Stretch) -> None:
+        """Read this stretch next, with all that was allocated for the one before."""
+        self.reader.stop = stretch.stop
+        if stretch.start is not None:
+            self.reader.read_format()
+            self.reader.seek(Place(stretch.start, self.reader.decoder.format))
+            self.follower.reset()
 
     # --- views
 
@@ -90,12 +101,13 @@ class LogScan:
         for window in self.reader:
             followed = follower.follow(window)
             places = self.selector.events(followed)
-            for first in range(0, len(places), MOST_ROWS):
-                some = places[first : first + MOST_ROWS]
+            for some in np.array_split(places, -(-len(places) // MOST_ROWS)) if len(places) else ():
                 details = self._details(followed, some) if wants_detail else None
                 yield EventColumns(followed, self.file, some, details).batch(columns)
+            if followed.error is not None:
+                raise followed.error
 
-    def _details(self, followed: Followed, places: np.ndarray) -> pa.Array:  # type: ignore[type-arg]
+    def _details(self, followed: Followed, places: Array) -> pa.Array:
         asked = dict(reversed(followed.asked))
         details = []
         for place in places.tolist():
@@ -121,6 +133,8 @@ class LogScan:
             made = TransactionColumns(followed, self.book, self.file, keep)
             if len(made):
                 yield made.batch(columns)
+            if followed.error is not None:
+                raise followed.error
 
     def _followed_to_the_end(self) -> Iterator[Followed]:
         """All windows, and one without events for the transaction that has not ended."""
@@ -140,7 +154,15 @@ class LogScan:
         places = np.flatnonzero((lanes.event_plan[:count] >= 0) & IS_ROWS[types])
         if not len(places):
             return
-        counted = count_rows(followed, places, self.book, self.file)
+        try:
+            counted = count_rows(followed, places, self.book, self.file)
+        except GtidalError as error:
+            # Rows that nobody can count: the transactions before them are given first.
+            ends = followed.txn[:, Txn.END_POSITION]
+            followed.transactions = int(np.searchsorted(ends, error.position or 0, side="right"))
+            followed.has_open, followed.error = False, error
+            places = places[lanes.event_txn[places] < followed.transactions]
+            counted = count_rows(followed, places, self.book, self.file)
         transactions = lanes.event_txn[places]
         rows = followed.rows
         current = self.follower.tracker.current
@@ -166,6 +188,9 @@ class LogScan:
         stuck: tuple[int, int] | None = None
         while (window := reader.next(size)) is not None:
             followed = follower.follow(window, leave_open=True)
+            if followed.error is not None:
+                yield followed
+                raise followed.error
             begins = followed.open_from
             if begins is None:
                 size = self.scan.window
@@ -175,10 +200,10 @@ class LogScan:
             if followed.events:
                 yield followed
             follower.reset()
-            if stuck == (place.position, window.end):  # there is no more: it never ended
-                reader.seek(place)
-                yield from self._to_the_end()
-                return
+            if stuck == (place.position, window.end):  # there is no more, or a large event follows
+                stuck, size = None, self.scan.window
+                yield from self._long_transaction(place)
+                continue
             stuck = place.position, window.end
             reader.seek(place)
             if begins == 0:
@@ -187,22 +212,20 @@ class LogScan:
                     yield from self._long_transaction(place)
                     size = self.scan.window
 
-    def _to_the_end(self) -> Iterator[Followed]:
-        """What is left is one transaction that has not ended."""
-        place_of = self._find_outcome()
-        yield from self._shown_with(place_of)
-
     def _find_outcome(self) -> Transaction:
         """Follow the transaction that begins here to its end."""
         follower = self.follower
         window = None
         while (window := self.reader.next()) is not None:
-            follower.follow(window)
+            followed = follower.follow(window)
             if follower.ended:
                 return follower.ended[0]
+            if followed.error is not None:
+                raise followed.error
         return follower.tracker.finish()[0]
 
     def _long_transaction(self, place: Place) -> Iterator[Followed]:
+        self.reader.seek(place)
         known = self._find_outcome()
         self.follower.reset()
         self.reader.seek(place)

@@ -18,10 +18,11 @@ import numpy as np
 
 from gtidal.columnar import kernel
 from gtidal.columnar.codes import NONE
+from gtidal.columnar.index import Index
 from gtidal.errors import DecodeError, GtidalError, Truncated
 from gtidal.events.format import Format, FormatDescription, StartV3
 from gtidal.events.frame import HEADER_SIZE, checksum_size, decode_event, decode_header
-from gtidal.events.header import IN_USE
+from gtidal.events.header import IN_USE, RELAY_LOG
 from gtidal.events.mariadb import StartEncryption
 from gtidal.events.registry import Context
 from gtidal.events.transaction import TransactionPayload
@@ -31,7 +32,6 @@ from gtidal.log.decoder import (
     Frame,
     Keys,
     LogDecoder,
-    inner_format_of,
     largest_inner,
 )
 from gtidal.log.encryption import EncryptionHeader
@@ -45,62 +45,9 @@ DATA, FULL, MARKED, SIZE, CHECKSUM, JUMP = range(6)
 OK, NO_CHECKSUM, BAD, UNCHECKED = range(4)
 CHECKSUM_NAMES = ("ok", "none", "bad", "unchecked")
 _PAYLOAD = TransactionPayload.code
+_HEAD_TYPES = (FormatDescription.code, StartEncryption.code)
 _NO_NUMBERS = memoryview(np.zeros(0, np.int64))
 _NO_BYTES = memoryview(np.zeros(0, np.uint8))
-
-
-class Index:
-    """The events of a window: flat arrays, of which ``count`` places are used."""
-
-    def __init__(self, capacity: int) -> None:
-        self.capacity = capacity
-        self.count = 0
-        self.offsets = np.zeros(capacity, np.int32)
-        self.sizes = np.zeros(capacity, np.int32)
-        self.stops = np.zeros(capacity, np.int32)
-        self.types = np.zeros(capacity, np.uint8)
-        self.timestamps = np.zeros(capacity, np.int64)
-        self.server_ids = np.zeros(capacity, np.int64)
-        self.flags = np.zeros(capacity, np.int32)
-        self.positions = np.zeros(capacity, np.int64)
-        self.ends = np.zeros(capacity, np.int64)
-        """The positions behind events; inside a payload, that behind the payload."""
-        self.payloads = np.full(capacity, -1, np.int64)
-        """The position of the payload that an event is inside of, or -1."""
-        self.extras = np.full(capacity, NONE, np.int64)
-        """What a payload says that it unpacks to."""
-
-    NAMES = ("offsets", "sizes", "stops", "types", "timestamps", "server_ids", "flags", "positions", "ends",
-             "payloads", "extras")  # fmt: skip
-
-    def put(self, place: int, header: Any, offset: int, stop: int) -> None:
-        self.offsets[place] = offset
-        self.sizes[place] = header.size
-        self.stops[place] = stop
-        self.types[place] = header.type_code
-        self.timestamps[place] = header.timestamp
-        self.server_ids[place] = header.server_id
-        self.flags[place] = header.flags
-        self.positions[place] = header.position
-        self.ends[place] = header.position + header.size
-        self.payloads[place] = -1
-        self.extras[place] = NONE
-
-    def take(self, order: Array) -> Index:
-        """The events in another order."""
-        other = Index.__new__(Index)
-        other.capacity = other.count = len(order)
-        for name in Index.NAMES:
-            setattr(other, name, getattr(self, name)[order])
-        return other
-
-    def join(self, other: Index) -> Index:
-        joined = Index.__new__(Index)
-        joined.capacity = joined.count = self.count + other.count
-        for name in Index.NAMES:
-            ours, theirs = getattr(self, name)[: self.count], getattr(other, name)[: other.count]
-            setattr(joined, name, np.concatenate((ours, theirs)))
-        return joined
 
 
 @dataclass(slots=True)
@@ -172,6 +119,7 @@ class WindowReader:
         """A position at which, or behind which, no event is begun any more."""
         self.decoder = LogDecoder(name, verify_checksum=verify_checksum, keys=keys)
         self.in_use = False
+        self.relay = False
         self.jumped = 0
         self._gtids = gtids
         self._progress = memoryview(np.zeros(4, np.int64))
@@ -225,7 +173,32 @@ class WindowReader:
         self._checked = max(self._checked, self._base)
         self._go_to(place.position)
 
+    def read_format(self) -> None:
+        """Read the events at the head of the log that tell how the others are read, and go behind them."""
+        self.open()
+        while self.decoder.position <= FIRST_EVENT or self._next_type() in _HEAD_TYPES:
+            before = self.decoder.position
+            if self.next() is None or self.decoder.position == before:
+                break
+
+    def _next_type(self) -> int:
+        self._fill(self._used + HEADER_SIZE)
+        return int(self._buffer[self._used + 4]) if self._have >= self._used + HEADER_SIZE else 0
+
+    def read_at(self, position: int, size: int) -> bytes:
+        """Bytes of a log that is not encrypted, wherever they are. Where windows go on is lost: ``seek`` again."""
+        self.stream.seek(self._head + position)
+        data = b""
+        while len(data) < size and (piece := self.stream.read(size - len(data))):
+            data += piece
+        return data
+
     # --- windows
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether the payload that ends the last window has not been given in full."""
+        return self._inner is not None
 
     def next(self, size: int | None = None) -> Window | None:
         """The next window; None at the end of the log."""
@@ -366,6 +339,7 @@ class WindowReader:
         format = self.decoder.format
         if frame.type_code == FormatDescription.code:
             self.in_use = bool(frame.data[17] & IN_USE)
+            self.relay |= bool(frame.data[17] & RELAY_LOG) or frame.position > FIRST_EVENT
         self._index.count = 0
         self._add(frame, 0, format)
         self._used = size
@@ -466,25 +440,32 @@ class WindowReader:
         payloads = np.flatnonzero(index.types[: index.count] == _PAYLOAD)
         if not len(payloads) or not window.plain:
             return window
-        pieces: list[Array] = [window.data[: int(index.offsets[index.count - 1] + index.sizes[index.count - 1])]]
+        pieces: list[Array] = [
+            window.data[: int(index.offsets[index.count - 1] + index.sizes[index.count - 1])]
+        ]
         base = len(pieces[0])
         inner_parts: list[tuple[int, Index]] = []
         last = index.count
         for place in payloads.tolist():
-            event = self._payload(window, place)
+            try:
+                event = self._payload(window, place)
+            except GtidalError:
+                if place == 0:
+                    raise
+                last = place  # what stands before it is given first
+                self._end_window_at(window, last)
+                break
             announced = event.uncompressed_size
             index.extras[place] = NONE if announced is None else announced
             windows = self._unpacked(event, window.format, int(index.ends[place]))
-            first = next(windows, None)
-            if first is None:
-                continue
-            inner_parts.append((place, _moved(first.index, base)))
-            pieces.append(first.data)
-            base += len(first.data)
-            following = next(windows, None)
-            if following is not None or base > LARGEST_EXPANSION:
+            first, following = _ahead(windows), _ahead(windows)
+            if isinstance(first, Window):
+                inner_parts.append((place, _moved(first.index, base)))
+                pieces.append(first.data)
+                base += len(first.data)
+            if isinstance(first, GtidalError) or following is not None or base > LARGEST_EXPANSION:
                 last = place + 1
-                self._inner = _chain(following, windows)
+                self._inner = _chain(first if isinstance(first, GtidalError) else following, windows)
                 self._end_window_at(window, last)
                 break
         order_keys = [np.arange(last, dtype=np.int64) << 32]
@@ -494,7 +475,13 @@ class WindowReader:
             joined = joined.join(inner)
         order = np.argsort(np.concatenate(order_keys), kind="stable")
         return Window(
-            np.concatenate(pieces), joined.take(order), window.format, window.checksum, True, window.position, window.end
+            np.concatenate(pieces),
+            joined.take(order),
+            window.format,
+            window.checksum,
+            True,
+            window.position,
+            window.end,
         )
 
     def _end_window_at(self, window: Window, last: int) -> None:
@@ -515,31 +502,36 @@ class WindowReader:
     def _unpacked(self, event: TransactionPayload, format: Format, end: int) -> Iterator[Window]:
         """The events inside a payload, in windows of bounded size."""
         position = event.header.position
-        inner_format = inner_format_of(format)
         number = 1
         buffer = bytearray()
         largest = largest_inner(event.uncompressed_size)
-        limit = max(self.window_size, 1 << 16)
+        smallest = limit = max(self.window_size, 1 << 16)
+        pieces = unpack_payload(event.payload, event.compression)
+        problem: GtidalError | None = None
         try:
-            for piece in unpack_payload(event.payload, event.compression):
-                buffer += piece
-                if len(buffer) < limit:
-                    continue
-                window, used = self._inner_window(buffer, inner_format, position, end, number, largest)
-                if window is None:
+            while True:
+                try:
+                    piece = next(pieces, None)
+                except GtidalError as error:  # the events before it are given first
+                    piece, problem = None, error
+                if piece is not None:
+                    buffer += piece
+                    if len(buffer) < limit:
+                        continue
+                window, used = self._inner_window(buffer, format, position, end, number, largest)
+                if window is not None:
+                    limit = smallest
+                    number += window.count
+                    del buffer[:used]
+                    yield window
+                elif piece is not None:
                     limit = max(limit, 2 * len(buffer))
-                    continue
-                limit = max(self.window_size, 1 << 16)
-                number += window.count
-                del buffer[:used]
-                yield window
-            while buffer:
-                window, used = self._inner_window(buffer, inner_format, position, end, number, largest)
-                if window is None:
+                elif problem is not None:
+                    raise problem
+                elif buffer:
                     raise Truncated(f"{len(buffer)} bytes of an inner event are left", field="payload")
-                number += window.count
-                del buffer[:used]
-                yield window
+                else:
+                    return
         except GtidalError as error:
             raise error.at(file=self.name, position=position, event=event.name) from None
 
@@ -557,7 +549,7 @@ class WindowReader:
         )  # fmt: skip
         used, count = progress[0], progress[1]
         left = len(data) - used
-        if code == SIZE or (left >= HEADER_SIZE and _size_at(data, used) > largest):
+        if not count and (code == SIZE or (left >= HEADER_SIZE and _size_at(data, used) > largest)):
             raise DecodeError(f"an inner event of {_size_at(data, used)} bytes", field="payload")
         if not count:
             return None, 0
@@ -572,7 +564,17 @@ def _size_at(data: Array, offset: int) -> int:
     return int.from_bytes(data[offset + 9 : offset + 13].tobytes(), "little")
 
 
-def _chain(first: Window | None, rest: Iterator[Window]) -> Iterator[Window]:
+def _ahead(windows: Iterator[Window]) -> Window | GtidalError | None:
+    """The next one; an error is kept until what stands before it was given."""
+    try:
+        return next(windows, None)
+    except GtidalError as error:
+        return error
+
+
+def _chain(first: Window | GtidalError | None, rest: Iterator[Window]) -> Iterator[Window]:
+    if isinstance(first, GtidalError):
+        raise first
     if first is not None:
         yield first
     yield from rest
@@ -582,4 +584,3 @@ def _moved(index: Index, by: int) -> Index:
     index.offsets[: index.count] += by
     index.stops[: index.count] += by
     return index
-

@@ -298,6 +298,18 @@ class GtidSetBuilder:
             else:
                 self._lanes[uuid, tag] = list(intervals.union(tuple(mine), lane))
 
+    def add_new(self, other: GtidSet) -> bool:
+        """Add a whole set if all of it is new; else nothing is added."""
+        for uuid, tag, _ in other.lanes():
+            if (uuid, tag) in self._aside:
+                self._fold((uuid, tag))
+        for uuid, tag, lane in other.lanes():
+            mine = self._lanes.get((uuid, tag))
+            if mine and lane[0] < mine[-1] and intervals.touches(tuple(mine), lane):
+                return False
+        self.add_set(other)
+        return True
+
     def build(self) -> GtidSet:
         """The set so far; the builder can go on."""
         for tsid in list(self._aside):

@@ -15,6 +15,7 @@ from gtidal.events.load import ExecuteLoadQuery
 from gtidal.events.mariadb import STANDALONE, GtidList, MariadbGtidEvent, QueryCompressed, StartEncryption
 from gtidal.events.registry import Event
 from gtidal.events.statement import Query
+from gtidal.events.table_map import TableMap
 from gtidal.events.transaction import (
     AnonymousGtid,
     Gtid,
@@ -118,6 +119,32 @@ class FileFacts:
         return "in use or not closed" if self.in_use else "open: no ROTATE or STOP"
 
 
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Ordinary events one behind the other, which somebody else has read and found to be in order: transactions of
+    GTID, BEGIN, table maps, rows and XID; or table maps and rows inside of one, with their texts."""
+
+    position: int
+    end: int
+    events: int
+    """Without those inside payloads."""
+    inner_events: int
+    first_timestamp: int
+    """0: no event has one."""
+    last_timestamp: int
+    log_pos: int
+    """Of the last event."""
+    transactions: int
+    """0: all is inside of one."""
+    anonymous: int
+    gtids: GtidSet | None
+    tables: tuple[str, ...]
+    """Those that come inside the transaction."""
+    has_rows: bool
+    maps: dict[int, TableMap]
+    """The table maps in force behind the stretch."""
+
+
 _ENDS_TRANSACTION = {Xid.code, XaPrepare.code, TransactionPayload.code, ExecuteLoadQuery.code}
 _GOES_ON = ("begin", "savepoint", "xa_start", "xa_begin", "xa_end", "dml")
 """Statements behind which a transaction goes on."""
@@ -170,6 +197,25 @@ class FactsBuilder:
     def pass_over(self, frame: Frame) -> None:
         """An event that was not decoded."""
         self._note(int.from_bytes(frame.data[:4], "little"), frame.type_code, frame.end)
+
+    def pass_over_stretch(self, stretch: Stretch) -> bool:
+        """Events that were not given one by one. False, and nothing is noted: a GTID of theirs was there before."""
+        if stretch.gtids is not None and not self._add_new(stretch.gtids):
+            return False
+        facts = self.facts
+        facts.anonymous += stretch.anonymous
+        self._note(stretch.first_timestamp, Xid.code if stretch.transactions else TableMap.code, stretch.end)
+        self._note(stretch.last_timestamp, TableMap.code, stretch.end)
+        facts.events += stretch.events - 2
+        return True
+
+    def _add_new(self, gtids: GtidSet) -> bool:
+        previous = self.facts.previous
+        if isinstance(previous, GtidSet) and not previous.isdisjoint(gtids):
+            return False
+        if not isinstance(self._builder, GtidSetBuilder):
+            self._builder = GtidSetBuilder()
+        return self._builder.add_new(gtids)
 
     def stop_at(self, position: int, ending: Ending) -> None:
         """The file ends inside an event, or is damaged from here to its end."""

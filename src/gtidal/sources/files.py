@@ -40,8 +40,15 @@ class LogFile:
         return self.path.stat().st_size
 
     def open(self) -> BinaryIO:
+        return self._open(-1)
+
+    def open_raw(self) -> BinaryIO:
+        """Without a buffer in between, for readers that have their own."""
+        return self._open(0)
+
+    def _open(self, buffering: int) -> BinaryIO:
         try:
-            return self.path.open("rb")
+            return open(self.path, "rb", buffering)
         except OSError as error:
             raise UsageError(f"cannot open {self.path}: {error.strerror}") from None
 

@@ -33,9 +33,9 @@ from typing import TYPE_CHECKING, Any, Literal
 Implementation = Literal["compiled", "interpreted"]
 
 FOLDER = Path(__file__).parent
-INLINED = ("machine",)
-"""Modules whose functions are compiled into their callers; as modules they are always interpreted."""
-NAMES = tuple(sorted({path.stem for path in FOLDER.glob("*.py")} - {"__init__", *INLINED}))
+NOT_COMPILED = ("machine", "without_cython")
+"""The first is compiled into its callers; the second is what they have without Cython."""
+NAMES = tuple(sorted({path.stem for path in FOLDER.glob("*.py")} - {"__init__", *NOT_COMPILED}))
 """The modules of the kernel that are compiled."""
 
 

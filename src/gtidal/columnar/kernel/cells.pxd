@@ -47,7 +47,7 @@ cpdef int fill(
     const int[::1] plan_width, const int[::1] plan_slots, const int[::1] shape, const int[::1] size,
     const int[::1] arg1, const int[::1] arg2, const int[::1] slot, long long[::1] slots, unsigned char[::1] states,
     int[::1] image_cell, int[::1] image_event, long long[::1] progress
-) noexcept nogil
+) noexcept
 
 @cython.locals(
     limit=cython.longlong, plans=cython.longlong, event=cython.longlong, pos=cython.longlong, end=cython.longlong,
@@ -62,4 +62,4 @@ cpdef int count(
     const unsigned char[::1] data, const int[::1] event_start, const int[::1] event_end, const int[::1] event_plan,
     const int[::1] event_before, const int[::1] event_after, long long events, const int[::1] plan_first,
     const int[::1] plan_width, const int[::1] shape, const int[::1] size, int[::1] rows, long long[::1] progress
-) noexcept nogil
+) noexcept

@@ -12,6 +12,11 @@ reference decoder refuses is refused here too, and so are a few impossible times
 Interpreted, the arrays must be memoryviews (or bytes): numpy's numbers wrap where Python's do not.
 """
 
+try:
+    import cython
+except ImportError:  # it is needed to compile only
+    import gtidal.columnar.kernel.without_cython as cython
+
 
 def four(lowest, second, third, highest):
     """The number that four bytes make, given from the lowest to the highest."""
@@ -112,324 +117,325 @@ def fill(
     cells used. Both images of a row are made, or none; so there must be room for those of the widest table.
     REFUSED: images that this call made of the event are withdrawn, ``progress[1]`` is where it began with them.
     """
-    limit = len(data)
-    plans = len(plan_first)
-    image_room = min(len(image_cell), len(image_event))
-    cell_room = min(len(slots), len(states))
-    event = progress[0]
-    pos = progress[1]
-    images = progress[2]
-    cells = progress[3]
-    # Literals this large are Python objects to Cython, except where they are assigned.
-    all_ones = 0xFFFFFFFFFFFFFFFF
-    low_half = 0xFFFFFFFF
-    top_bit = 0x8000000000000000
-    while event < events:
-        if pos < 0:
-            pos = event_start[event]
-        end = event_end[event]
-        # What every refusal below leaves behind.
-        progress[0] = event
-        progress[1] = pos
-        progress[2] = images
-        progress[3] = cells
-        if pos < 0 or pos > end or end > limit:
-            return 2
-        if pos == end:
-            event += 1
-            pos = -1
-            continue
-        plan = event_plan[event]
-        if plan < 0 or plan >= plans:
-            return 2
-        first = plan_first[plan]
-        width = plan_width[plan]
-        image_cells = plan_slots[plan]
-        bitmap_size = (width + 7) >> 3
-        before = event_before[event]
-        after = event_after[event]
-        before_full = 1
-        after_full = 1
-        before_count = width
-        after_count = width
-        row_images = 0
-        if before >= 0:
-            if bitmap_size > limit - before:
+    with cython.nogil:
+        limit = len(data)
+        plans = len(plan_first)
+        image_room = min(len(image_cell), len(image_event))
+        cell_room = min(len(slots), len(states))
+        event = progress[0]
+        pos = progress[1]
+        images = progress[2]
+        cells = progress[3]
+        # Literals this large are Python objects to Cython, except where they are assigned.
+        all_ones = 0xFFFFFFFFFFFFFFFF
+        low_half = 0xFFFFFFFF
+        top_bit = 0x8000000000000000
+        while event < events:
+            if pos < 0:
+                pos = event_start[event]
+            end = event_end[event]
+            # What every refusal below leaves behind.
+            progress[0] = event
+            progress[1] = pos
+            progress[2] = images
+            progress[3] = cells
+            if pos < 0 or pos > end or end > limit:
                 return 2
-            row_images += 1
-            before_full = is_full(data, before, width)
-            if not before_full:
-                before_count = count_present(data, before, width)
-        if after >= 0:
-            if bitmap_size > limit - after:
+            if pos == end:
+                event += 1
+                pos = -1
+                continue
+            plan = event_plan[event]
+            if plan < 0 or plan >= plans:
                 return 2
-            row_images += 1
-            after_full = is_full(data, after, width)
-            if not after_full:
-                after_count = count_present(data, after, width)
-        while pos < end:
-            row_start = pos
-            if row_images > image_room - images or row_images * image_cells > cell_room - cells:
-                progress[1] = pos
-                progress[2] = images
-                progress[3] = cells
-                return 1
-            for side in range(2):
-                if side == 0:
-                    bitmap = before
-                    full = before_full
-                    present = before_count
-                else:
-                    bitmap = after
-                    full = after_full
-                    present = after_count
-                if bitmap < 0:
-                    continue
-                nulls = pos
-                null_size = (present + 7) >> 3
-                if null_size > end - pos:
+            first = plan_first[plan]
+            width = plan_width[plan]
+            image_cells = plan_slots[plan]
+            bitmap_size = (width + 7) >> 3
+            before = event_before[event]
+            after = event_after[event]
+            before_full = 1
+            after_full = 1
+            before_count = width
+            after_count = width
+            row_images = 0
+            if before >= 0:
+                if bitmap_size > limit - before:
                     return 2
-                pos += null_size
-                plain = full and not has_null(data, nulls, present)
-                image_cell[images] = cells
-                image_event[images] = event
-                images += 1
-                place = 0
-                for column in range(first, first + width):
-                    cell = cells + slot[column]
-                    code = shape[column]
-                    if not plain:
-                        state = 0
-                        index = column - first
-                        if not full and not data[bitmap + (index >> 3)] >> (index & 7) & 1:
-                            state = 2  # ABSENT
-                        else:
-                            state = data[nulls + (place >> 3)] >> (place & 7) & 1  # NULL
-                            place += 1
-                        if state:
-                            states[cell] = state
-                            slots[cell] = 0
-                            if code == 6:
-                                states[cell + 1] = state
-                                slots[cell + 1] = 0
-                            continue
-                    # For BYTES the size of the length; for NOTHING 0.
-                    length = size[column]
-                    if length > end - pos:
+                row_images += 1
+                before_full = is_full(data, before, width)
+                if not before_full:
+                    before_count = count_present(data, before, width)
+            if after >= 0:
+                if bitmap_size > limit - after:
+                    return 2
+                row_images += 1
+                after_full = is_full(data, after, width)
+                if not after_full:
+                    after_count = count_present(data, after, width)
+            while pos < end:
+                row_start = pos
+                if row_images > image_room - images or row_images * image_cells > cell_room - cells:
+                    progress[1] = pos
+                    progress[2] = images
+                    progress[3] = cells
+                    return 1
+                for side in range(2):
+                    if side == 0:
+                        bitmap = before
+                        full = before_full
+                        present = before_count
+                    else:
+                        bitmap = after
+                        full = after_full
+                        present = after_count
+                    if bitmap < 0:
+                        continue
+                    nulls = pos
+                    null_size = (present + 7) >> 3
+                    if null_size > end - pos:
                         return 2
-                    states[cell] = 0
-                    if code == 1 or code == 2 or code == 3:  # INT, UINT, FLOAT
-                        if length == 4:
-                            number = four(data[pos], data[pos + 1], data[pos + 2], data[pos + 3])
-                        elif length == 8:
+                    pos += null_size
+                    plain = full and not has_null(data, nulls, present)
+                    image_cell[images] = cells
+                    image_event[images] = event
+                    images += 1
+                    place = 0
+                    for column in range(first, first + width):
+                        cell = cells + slot[column]
+                        code = shape[column]
+                        if not plain:
+                            state = 0
+                            index = column - first
+                            if not full and not data[bitmap + (index >> 3)] >> (index & 7) & 1:
+                                state = 2  # ABSENT
+                            else:
+                                state = data[nulls + (place >> 3)] >> (place & 7) & 1  # NULL
+                                place += 1
+                            if state:
+                                states[cell] = state
+                                slots[cell] = 0
+                                if code == 6:
+                                    states[cell + 1] = state
+                                    slots[cell + 1] = 0
+                                continue
+                        # For BYTES the size of the length; for NOTHING 0.
+                        length = size[column]
+                        if length > end - pos:
+                            return 2
+                        states[cell] = 0
+                        if code == 1 or code == 2 or code == 3:  # INT, UINT, FLOAT
+                            if length == 4:
+                                number = four(data[pos], data[pos + 1], data[pos + 2], data[pos + 3])
+                            elif length == 8:
+                                number = four(data[pos + 4], data[pos + 5], data[pos + 6], data[pos + 7])
+                                number = number << 32
+                                number |= four(data[pos], data[pos + 1], data[pos + 2], data[pos + 3])
+                            else:
+                                number = 0
+                                for k in range(length - 1, -1, -1):
+                                    number = number << 8 | data[pos + k]
+                            if code == 1:
+                                sign = 1
+                                sign = sign << (8 * length - 1)
+                            else:
+                                sign = top_bit
+                            slots[cell] = (number ^ sign) - sign
+                        elif code == 4:  # BYTES
+                            if length == 1:
+                                number = data[pos]
+                            else:
+                                number = 0
+                                for k in range(length - 1, -1, -1):
+                                    number = number << 8 | data[pos + k]
+                            pos += length
+                            length = number
+                            if length > end - pos:
+                                return 2
+                            slots[cell] = pos | length << 32
+                        elif code == 5 or code == 6 or code == 7:  # DECIMAL, WIDE_DECIMAL, LONG_DECIMAL
+                            tail = arg2[column]
+                            digits = arg1[column] - tail
+                            groups = digits // 9 + tail // 9
+                            digits = digits % 9
+                            tail = tail % 9
+                            # The first bit is the sign. A negative number has all of its bits inverted.
+                            negative = data[pos] < 128
+                            mask = all_ones if negative else 0
+                            sign = 128
+                            low = 0
+                            high = 0
+                            read_digits = 0
+                            at = pos
+                            while True:
+                                if digits > 6:
+                                    group = four(data[at + 3], data[at + 2], data[at + 1], data[at])
+                                    group = group ^ mask & low_half ^ sign << 24
+                                    at += 4
+                                else:
+                                    group = 0
+                                    for _ in range((digits + 1) >> 1):
+                                        group = group << 8 | data[at] ^ mask & 255 ^ sign
+                                        sign = 0
+                                        at += 1
+                                if digits:
+                                    sign = 0
+                                    bound = power_of_ten(digits)
+                                    if group >= bound:
+                                        return 2
+                                    read_digits += digits
+                                    if read_digits <= 18:
+                                        low = low * bound + group
+                                    else:
+                                        # 128 bits times 30, in pieces of 32; what LONG_DECIMAL has more is lost.
+                                        group = group + (low & low_half) * bound
+                                        carry = (low >> 32) * bound + (group >> 32)
+                                        low = (carry & low_half) << 32 | group & low_half
+                                        high = (high * bound + (carry >> 32)) & all_ones
+                                if groups > 0:
+                                    groups -= 1
+                                    digits = 9
+                                elif tail:
+                                    digits = tail
+                                    tail = 0
+                                else:
+                                    break
+                            if code == 7:
+                                slots[cell] = pos | length << 32
+                            else:
+                                # -n is n inverted, and one more.
+                                low = ((low ^ mask) + negative) & all_ones
+                                slots[cell] = as_signed(low)
+                                if code == 6:
+                                    high = high ^ mask
+                                    if low == 0:
+                                        high = (high + negative) & all_ones
+                                    slots[cell + 1] = as_signed(high)
+                                    states[cell + 1] = 0
+                        elif code == 8:  # BITS
+                            number = 0
+                            for k in range(length):
+                                number = number << 8 | data[pos + k]
+                            slots[cell] = as_signed(number)
+                        elif code == 9:  # YEAR
+                            year = data[pos]
+                            slots[cell] = year + 1900 if year else 0
+                        elif code == 10:  # DATE
+                            number = four(data[pos], data[pos + 1], data[pos + 2], 0)
+                            days = day_number(number >> 9, number >> 5 & 15, number & 31)
+                            if days == -1000000:
+                                states[cell] = 3  # ZERO
+                                slots[cell] = number
+                            else:
+                                slots[cell] = days
+                        elif code == 11:  # TIME24
+                            number = four(data[pos], data[pos + 1], data[pos + 2], 0)
+                            negative = number >= 0x800000
+                            if negative:
+                                number = 0x1000000 - number
+                            second = number % 100
+                            minute = number // 100 % 100
+                            hour = number // 10000
+                            if minute > 59 or second > 59:
+                                return 2
+                            span = ((hour * 60 + minute) * 60 + second) * 1000000
+                            slots[cell] = -span if negative else span
+                        elif code == 12:  # DATETIME64
                             number = four(data[pos + 4], data[pos + 5], data[pos + 6], data[pos + 7])
                             number = number << 32
                             number |= four(data[pos], data[pos + 1], data[pos + 2], data[pos + 3])
-                        else:
-                            number = 0
-                            for k in range(length - 1, -1, -1):
-                                number = number << 8 | data[pos + k]
-                        if code == 1:
-                            sign = 1
-                            sign = sign << (8 * length - 1)
-                        else:
-                            sign = top_bit
-                        slots[cell] = (number ^ sign) - sign
-                    elif code == 4:  # BYTES
-                        if length == 1:
-                            number = data[pos]
-                        else:
-                            number = 0
-                            for k in range(length - 1, -1, -1):
-                                number = number << 8 | data[pos + k]
-                        pos += length
-                        length = number
-                        if length > end - pos:
-                            return 2
-                        slots[cell] = pos | length << 32
-                    elif code == 5 or code == 6 or code == 7:  # DECIMAL, WIDE_DECIMAL, LONG_DECIMAL
-                        tail = arg2[column]
-                        digits = arg1[column] - tail
-                        groups = digits // 9 + tail // 9
-                        digits = digits % 9
-                        tail = tail % 9
-                        # The first bit is the sign. A negative number has all of its bits inverted.
-                        negative = data[pos] < 128
-                        mask = all_ones if negative else 0
-                        sign = 128
-                        low = 0
-                        high = 0
-                        read_digits = 0
-                        at = pos
-                        while True:
-                            if digits > 6:
-                                group = four(data[at + 3], data[at + 2], data[at + 1], data[at])
-                                group = group ^ mask & low_half ^ sign << 24
-                                at += 4
-                            else:
-                                group = 0
-                                for _ in range((digits + 1) >> 1):
-                                    group = group << 8 | data[at] ^ mask & 255 ^ sign
-                                    sign = 0
-                                    at += 1
-                            if digits:
-                                sign = 0
-                                bound = power_of_ten(digits)
-                                if group >= bound:
-                                    return 2
-                                read_digits += digits
-                                if read_digits <= 18:
-                                    low = low * bound + group
-                                else:
-                                    # 128 bits times 30, in pieces of 32; what LONG_DECIMAL has more is lost.
-                                    group = group + (low & low_half) * bound
-                                    carry = (low >> 32) * bound + (group >> 32)
-                                    low = (carry & low_half) << 32 | group & low_half
-                                    high = (high * bound + (carry >> 32)) & all_ones
-                            if groups > 0:
-                                groups -= 1
-                                digits = 9
-                            elif tail:
-                                digits = tail
-                                tail = 0
-                            else:
-                                break
-                        if code == 7:
-                            slots[cell] = pos | length << 32
-                        else:
-                            # -n is n inverted, and one more.
-                            low = ((low ^ mask) + negative) & all_ones
-                            slots[cell] = as_signed(low)
-                            if code == 6:
-                                high = high ^ mask
-                                if low == 0:
-                                    high = (high + negative) & all_ones
-                                slots[cell + 1] = as_signed(high)
-                                states[cell + 1] = 0
-                    elif code == 8:  # BITS
-                        number = 0
-                        for k in range(length):
-                            number = number << 8 | data[pos + k]
-                        slots[cell] = as_signed(number)
-                    elif code == 9:  # YEAR
-                        year = data[pos]
-                        slots[cell] = year + 1900 if year else 0
-                    elif code == 10:  # DATE
-                        number = four(data[pos], data[pos + 1], data[pos + 2], 0)
-                        days = day_number(number >> 9, number >> 5 & 15, number & 31)
-                        if days == -1000000:
-                            states[cell] = 3  # ZERO
-                            slots[cell] = number
-                        else:
-                            slots[cell] = days
-                    elif code == 11:  # TIME24
-                        number = four(data[pos], data[pos + 1], data[pos + 2], 0)
-                        negative = number >= 0x800000
-                        if negative:
-                            number = 0x1000000 - number
-                        second = number % 100
-                        minute = number // 100 % 100
-                        hour = number // 10000
-                        if minute > 59 or second > 59:
-                            return 2
-                        span = ((hour * 60 + minute) * 60 + second) * 1000000
-                        slots[cell] = -span if negative else span
-                    elif code == 12:  # DATETIME64
-                        number = four(data[pos + 4], data[pos + 5], data[pos + 6], data[pos + 7])
-                        number = number << 32
-                        number |= four(data[pos], data[pos + 1], data[pos + 2], data[pos + 3])
-                        second = number % 100
-                        minute = number // 100 % 100
-                        hour = number // 10000 % 100
-                        day = number // 1000000 % 100
-                        number = number // 100000000
-                        month = number % 100
-                        number = number // 100
-                        if number > 10081:
-                            return 2
-                        year = number
-                        days = day_number(year, month, day)
-                        if days == -1000000 or hour > 23 or minute > 59 or second > 59:
-                            if month > 12 or day > 31 or hour > 31 or minute > 63 or second > 63:
+                            second = number % 100
+                            minute = number // 100 % 100
+                            hour = number // 10000 % 100
+                            day = number // 1000000 % 100
+                            number = number // 100000000
+                            month = number % 100
+                            number = number // 100
+                            if number > 10081:
                                 return 2
-                            span = year * 13 + month
-                            states[cell] = 3  # ZERO
-                            slots[cell] = (span << 22 | day << 17 | hour << 12 | minute << 6 | second) << 24
-                        else:
-                            span = ((days * 24 + hour) * 60 + minute) * 60 + second
-                            slots[cell] = span * 1000000
-                    elif code == 13:  # EPOCH32
-                        span = four(data[pos], data[pos + 1], data[pos + 2], data[pos + 3])
-                        span *= 1000000
-                        slots[cell] = span
-                        if span == 0:
-                            states[cell] = 3  # ZERO
-                    elif code == 14:  # EPOCH
-                        span = four(data[pos + 3], data[pos + 2], data[pos + 1], data[pos])
-                        fraction = 0
-                        for k in range(4, length):
-                            fraction = fraction << 8 | data[pos + k]
-                        span = span * 1000000 + fraction * fraction_step(length - 4)
-                        slots[cell] = span
-                        if span == 0:
-                            states[cell] = 3  # ZERO
-                    elif code == 15:  # DATETIME
-                        if data[pos] < 128:
+                            year = number
+                            days = day_number(year, month, day)
+                            if days == -1000000 or hour > 23 or minute > 59 or second > 59:
+                                if month > 12 or day > 31 or hour > 31 or minute > 63 or second > 63:
+                                    return 2
+                                span = year * 13 + month
+                                states[cell] = 3  # ZERO
+                                slots[cell] = (span << 22 | day << 17 | hour << 12 | minute << 6 | second) << 24
+                            else:
+                                span = ((days * 24 + hour) * 60 + minute) * 60 + second
+                                slots[cell] = span * 1000000
+                        elif code == 13:  # EPOCH32
+                            span = four(data[pos], data[pos + 1], data[pos + 2], data[pos + 3])
+                            span *= 1000000
+                            slots[cell] = span
+                            if span == 0:
+                                states[cell] = 3  # ZERO
+                        elif code == 14:  # EPOCH
+                            span = four(data[pos + 3], data[pos + 2], data[pos + 1], data[pos])
+                            fraction = 0
+                            for k in range(4, length):
+                                fraction = fraction << 8 | data[pos + k]
+                            span = span * 1000000 + fraction * fraction_step(length - 4)
+                            slots[cell] = span
+                            if span == 0:
+                                states[cell] = 3  # ZERO
+                        elif code == 15:  # DATETIME
+                            if data[pos] < 128:
+                                return 2
+                            number = four(data[pos + 3], data[pos + 2], data[pos + 1], data[pos] ^ 128)
+                            number = number << 8 | data[pos + 4]
+                            fraction = 0
+                            for k in range(5, length):
+                                fraction = fraction << 8 | data[pos + k]
+                            fraction *= fraction_step(length - 5)
+                            month = number >> 22
+                            year = month // 13
+                            month = month % 13
+                            hour = number >> 12 & 31
+                            minute = number >> 6 & 63
+                            second = number & 63
+                            days = day_number(year, month, number >> 17 & 31)
+                            if days == -1000000 or hour > 23 or minute > 59 or second > 59 or fraction > 999999:
+                                states[cell] = 3  # ZERO
+                                slots[cell] = number << 24 | fraction
+                            else:
+                                span = ((days * 24 + hour) * 60 + minute) * 60 + second
+                                slots[cell] = span * 1000000 + fraction
+                        elif code == 16:  # TIME
+                            bits = 8 * (length - 3)
+                            number = 0
+                            for k in range(length):
+                                number = number << 8 | data[pos + k]
+                            sign = 0x800000
+                            sign = sign << bits
+                            negative = number < sign
+                            number = sign - number if negative else number - sign
+                            mask = (1 << bits) - 1
+                            fraction = (number & mask) * fraction_step(length - 3)
+                            number = number >> bits
+                            hour = number >> 12
+                            minute = number >> 6 & 63
+                            second = number & 63
+                            if minute > 59 or second > 59 or fraction > 999999:
+                                return 2
+                            span = ((hour * 60 + minute) * 60 + second) * 1000000 + fraction
+                            slots[cell] = -span if negative else span
+                        elif code == 17:  # NOTHING
+                            states[cell] = 1  # NULL
+                            slots[cell] = 0
+                        else:  # UNREADABLE
                             return 2
-                        number = four(data[pos + 3], data[pos + 2], data[pos + 1], data[pos] ^ 128)
-                        number = number << 8 | data[pos + 4]
-                        fraction = 0
-                        for k in range(5, length):
-                            fraction = fraction << 8 | data[pos + k]
-                        fraction *= fraction_step(length - 5)
-                        month = number >> 22
-                        year = month // 13
-                        month = month % 13
-                        hour = number >> 12 & 31
-                        minute = number >> 6 & 63
-                        second = number & 63
-                        days = day_number(year, month, number >> 17 & 31)
-                        if days == -1000000 or hour > 23 or minute > 59 or second > 59 or fraction > 999999:
-                            states[cell] = 3  # ZERO
-                            slots[cell] = number << 24 | fraction
-                        else:
-                            span = ((days * 24 + hour) * 60 + minute) * 60 + second
-                            slots[cell] = span * 1000000 + fraction
-                    elif code == 16:  # TIME
-                        bits = 8 * (length - 3)
-                        number = 0
-                        for k in range(length):
-                            number = number << 8 | data[pos + k]
-                        sign = 0x800000
-                        sign = sign << bits
-                        negative = number < sign
-                        number = sign - number if negative else number - sign
-                        mask = (1 << bits) - 1
-                        fraction = (number & mask) * fraction_step(length - 3)
-                        number = number >> bits
-                        hour = number >> 12
-                        minute = number >> 6 & 63
-                        second = number & 63
-                        if minute > 59 or second > 59 or fraction > 999999:
-                            return 2
-                        span = ((hour * 60 + minute) * 60 + second) * 1000000 + fraction
-                        slots[cell] = -span if negative else span
-                    elif code == 17:  # NOTHING
-                        states[cell] = 1  # NULL
-                        slots[cell] = 0
-                    else:  # UNREADABLE
-                        return 2
-                    pos += length
-                cells += image_cells
-            if pos == row_start:
-                return 2
-        event += 1
-        pos = -1
-    progress[0] = event
-    progress[1] = -1
-    progress[2] = images
-    progress[3] = cells
-    return 0
+                        pos += length
+                    cells += image_cells
+                if pos == row_start:
+                    return 2
+            event += 1
+            pos = -1
+        progress[0] = event
+        progress[1] = -1
+        progress[2] = images
+        progress[3] = cells
+        return 0
 
 
 def count(
@@ -438,93 +444,94 @@ def count(
 ):  # fmt: skip
     """``rows[e]``: how many rows event e has. Values are walked over, not read, so it counts rows of values that
     ``fill`` refuses. ``progress[0]``, in and out: the event to go on with. REFUSED: its ``rows`` are 0."""
-    limit = len(data)
-    plans = len(plan_first)
-    event = progress[0]
-    while event < events:
-        pos = event_start[event]
-        end = event_end[event]
-        progress[0] = event
-        rows[event] = 0
-        if pos < 0 or pos > end or end > limit:
-            return 2
-        if pos == end:
-            event += 1
-            continue
-        plan = event_plan[event]
-        if plan < 0 or plan >= plans:
-            return 2
-        first = plan_first[plan]
-        width = plan_width[plan]
-        bitmap_size = (width + 7) >> 3
-        before = event_before[event]
-        after = event_after[event]
-        before_full = 1
-        after_full = 1
-        before_count = width
-        after_count = width
-        if before >= 0:
-            if bitmap_size > limit - before:
+    with cython.nogil:
+        limit = len(data)
+        plans = len(plan_first)
+        event = progress[0]
+        while event < events:
+            pos = event_start[event]
+            end = event_end[event]
+            progress[0] = event
+            rows[event] = 0
+            if pos < 0 or pos > end or end > limit:
                 return 2
-            before_full = is_full(data, before, width)
-            if not before_full:
-                before_count = count_present(data, before, width)
-        if after >= 0:
-            if bitmap_size > limit - after:
+            if pos == end:
+                event += 1
+                continue
+            plan = event_plan[event]
+            if plan < 0 or plan >= plans:
                 return 2
-            after_full = is_full(data, after, width)
-            if not after_full:
-                after_count = count_present(data, after, width)
-        made = 0
-        while pos < end:
-            row_start = pos
-            for side in range(2):
-                if side == 0:
-                    bitmap = before
-                    full = before_full
-                    present = before_count
-                else:
-                    bitmap = after
-                    full = after_full
-                    present = after_count
-                if bitmap < 0:
-                    continue
-                nulls = pos
-                null_size = (present + 7) >> 3
-                if null_size > end - pos:
+            first = plan_first[plan]
+            width = plan_width[plan]
+            bitmap_size = (width + 7) >> 3
+            before = event_before[event]
+            after = event_after[event]
+            before_full = 1
+            after_full = 1
+            before_count = width
+            after_count = width
+            if before >= 0:
+                if bitmap_size > limit - before:
                     return 2
-                pos += null_size
-                plain = full and not has_null(data, nulls, present)
-                place = 0
-                for column in range(first, first + width):
-                    if not plain:
-                        index = column - first
-                        if not full and not data[bitmap + (index >> 3)] >> (index & 7) & 1:
-                            continue
-                        index = place
-                        place += 1
-                        if data[nulls + (index >> 3)] >> (index & 7) & 1:
-                            continue
-                    code = shape[column]
-                    length = size[column]
-                    if code == 4:  # BYTES
-                        if length > end - pos:
-                            return 2
-                        number = data[pos]
-                        for k in range(1, length):
-                            byte = data[pos + k]
-                            number |= byte << 8 * k
-                        length += number
-                    elif code == 0:  # UNREADABLE
+                before_full = is_full(data, before, width)
+                if not before_full:
+                    before_count = count_present(data, before, width)
+            if after >= 0:
+                if bitmap_size > limit - after:
+                    return 2
+                after_full = is_full(data, after, width)
+                if not after_full:
+                    after_count = count_present(data, after, width)
+            made = 0
+            while pos < end:
+                row_start = pos
+                for side in range(2):
+                    if side == 0:
+                        bitmap = before
+                        full = before_full
+                        present = before_count
+                    else:
+                        bitmap = after
+                        full = after_full
+                        present = after_count
+                    if bitmap < 0:
+                        continue
+                    nulls = pos
+                    null_size = (present + 7) >> 3
+                    if null_size > end - pos:
                         return 2
-                    pos += length
-                # Whatever went beyond the end has not been touched.
-                if pos > end:
+                    pos += null_size
+                    plain = full and not has_null(data, nulls, present)
+                    place = 0
+                    for column in range(first, first + width):
+                        if not plain:
+                            index = column - first
+                            if not full and not data[bitmap + (index >> 3)] >> (index & 7) & 1:
+                                continue
+                            index = place
+                            place += 1
+                            if data[nulls + (index >> 3)] >> (index & 7) & 1:
+                                continue
+                        code = shape[column]
+                        length = size[column]
+                        if code == 4:  # BYTES
+                            if length > end - pos:
+                                return 2
+                            number = data[pos]
+                            for k in range(1, length):
+                                byte = data[pos + k]
+                                number |= byte << 8 * k
+                            length += number
+                        elif code == 0:  # UNREADABLE
+                            return 2
+                        pos += length
+                    # Whatever went beyond the end has not been touched.
+                    if pos > end:
+                        return 2
+                if pos == row_start:
                     return 2
-            if pos == row_start:
-                return 2
-            made += 1
-        rows[event] = made
-        event += 1
-    progress[0] = event
-    return 0
+                made += 1
+            rows[event] = made
+            event += 1
+        progress[0] = event
+        return 0

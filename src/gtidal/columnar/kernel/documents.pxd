@@ -118,4 +118,4 @@ cpdef int settle(
     const int[::1] image_cell, const int[::1] image_plan, long long images, const int[::1] plan_first,
     const int[::1] plan_width, const int[::1] slot, const int[::1] kind, const unsigned char[::1] names,
     const int[::1] name_offsets, long long[::1] image_keys, long long[::1] scratch, long long[::1] progress
-) noexcept nogil
+) noexcept

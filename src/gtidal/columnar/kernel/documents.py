@@ -17,6 +17,11 @@ an image may have H/2 names. What lies where:
 """
 
 import gtidal.columnar.kernel.machine as machine
+
+try:
+    import cython
+except ImportError:  # it is needed to compile only
+    import gtidal.columnar.kernel.without_cython as cython
 import gtidal.columnar.kernel.sql_values as sql_values
 
 SCRATCH_SIZE = 1216 + 3 * 65536
@@ -508,79 +513,80 @@ def settle(
     """Settles the images from progress[0] on; progress[1] is how much of the heap is used. Codes: 0 all done;
     1 the heap is full (nothing of this image is done); 2 this image is not ours. ``image_keys`` gets the span
     of each image's keys, 0 where it has none."""
-    known = -1  # the plan that geometry and nested are about
-    dictionary = -1  # the plan whose names are known
-    nested = 0
-    geometry = 0
-    base = 0
-    width = 0
-    image = progress[0]
-    used = progress[1]
-    if set_up(scratch) < 0:
-        return 2
-    while image < images:
-        progress[0] = image
-        progress[1] = used
-        image_keys[image] = 0
-        if image_plan[image] != known:
-            known = image_plan[image]
-            base = plan_first[known]
-            width = plan_width[known]
-            nested = 0
-            geometry = 0
-            for column in range(base, base + width):
-                if kind[column] == 8:  # JSON
-                    nested = 1
-                elif kind[column] == 11:  # GEOMETRY
-                    geometry = 1
-        if nested or geometry:
-            cells = image_cell[image]
-            total = 0
-            fields = 0
-            for column in range(base, base + width):
-                if kind[column] == 8 or kind[column] == 11:
-                    cell = cells + slot[column]
-                    if states[cell] == 0:
-                        size = slots[cell] >> 32
-                        if size > len(data) - (slots[cell] & LOW_HALF):
-                            return 2
-                        total += size
-                        fields += 1
-            if fields or geometry:
-                # Twice its size and some bytes for each document, once for all keys.
-                if 3 * total + 128 * fields + 64 > len(heap) - used:
-                    return 1
-                if dictionary != known:
-                    dictionary = -1
-                    if know_names(names, name_offsets, scratch, base, width, geometry) < 0:
-                        return 2
-                    dictionary = known
-                scratch[0] += 1
-                scratch[2] = scratch[0]
-                scratch[4] = scratch[3]
-                id_size = width_of(width + 2 + total // 7)  # a key takes seven bytes and its own
+    with cython.nogil:
+        known = -1  # the plan that geometry and nested are about
+        dictionary = -1  # the plan whose names are known
+        nested = 0
+        geometry = 0
+        base = 0
+        width = 0
+        image = progress[0]
+        used = progress[1]
+        if set_up(scratch) < 0:
+            return 2
+        while image < images:
+            progress[0] = image
+            progress[1] = used
+            image_keys[image] = 0
+            if image_plan[image] != known:
+                known = image_plan[image]
+                base = plan_first[known]
+                width = plan_width[known]
+                nested = 0
+                geometry = 0
+                for column in range(base, base + width):
+                    if kind[column] == 8:  # JSON
+                        nested = 1
+                    elif kind[column] == 11:  # GEOMETRY
+                        geometry = 1
+            if nested or geometry:
+                cells = image_cell[image]
+                total = 0
+                fields = 0
                 for column in range(base, base + width):
                     if kind[column] == 8 or kind[column] == 11:
                         cell = cells + slot[column]
-                        size = slots[cell] >> 32
-                        start = slots[cell] & LOW_HALF
-                        if states[cell] == 0 and (size > 0 or kind[column] == 11):
-                            if kind[column] == 8:
-                                at = put_json(data, names, heap, scratch, used, start, size, id_size)
-                            else:
-                                at = sql_values.put_geometry(
-                                    data, start, size, heap, used, scratch[8], scratch[9], id_size
-                                )
-                            if at < 0:
+                        if states[cell] == 0:
+                            size = slots[cell] >> 32
+                            if size > len(data) - (slots[cell] & LOW_HALF):
                                 return 2
-                            slots[cell] = used | at - used << 32
-                            states[cell] = 7  # VARIANT
-                            used = at
-                if scratch[4] > width:
-                    at = put_keys(data, heap, scratch, used, width)
-                    image_keys[image] = used | at - used << 32
-                    used = at
-        image += 1
-    progress[0] = image
-    progress[1] = used
-    return 0
+                            total += size
+                            fields += 1
+                if fields or geometry:
+                    # Twice its size and some bytes for each document, once for all keys.
+                    if 3 * total + 128 * fields + 64 > len(heap) - used:
+                        return 1
+                    if dictionary != known:
+                        dictionary = -1
+                        if know_names(names, name_offsets, scratch, base, width, geometry) < 0:
+                            return 2
+                        dictionary = known
+                    scratch[0] += 1
+                    scratch[2] = scratch[0]
+                    scratch[4] = scratch[3]
+                    id_size = width_of(width + 2 + total // 7)  # a key takes seven bytes and its own
+                    for column in range(base, base + width):
+                        if kind[column] == 8 or kind[column] == 11:
+                            cell = cells + slot[column]
+                            size = slots[cell] >> 32
+                            start = slots[cell] & LOW_HALF
+                            if states[cell] == 0 and (size > 0 or kind[column] == 11):
+                                if kind[column] == 8:
+                                    at = put_json(data, names, heap, scratch, used, start, size, id_size)
+                                else:
+                                    at = sql_values.put_geometry(
+                                        data, start, size, heap, used, scratch[8], scratch[9], id_size
+                                    )
+                                if at < 0:
+                                    return 2
+                                slots[cell] = used | at - used << 32
+                                states[cell] = 7  # VARIANT
+                                used = at
+                    if scratch[4] > width:
+                        at = put_keys(data, heap, scratch, used, width)
+                        image_keys[image] = used | at - used << 32
+                        used = at
+            image += 1
+        progress[0] = image
+        progress[1] = used
+        return 0

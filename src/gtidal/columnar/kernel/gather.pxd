@@ -11,7 +11,7 @@ cdef long long LOW_HALF
 cpdef int picked(
     const unsigned char[::1] data, const long long[::1] starts, const long long[::1] sizes, const int[::1] codes,
     long long first, long long count, unsigned char[::1] out, int[::1] offsets
-) noexcept nogil
+) noexcept
 
 @cython.locals(
     used=cython.longlong, room=cython.longlong, end=cython.longlong, heap_end=cython.longlong, i=cython.longlong,
@@ -21,4 +21,4 @@ cpdef int column(
     const unsigned char[::1] data, const unsigned char[::1] heap, const long long[::1] slots,
     const unsigned char[::1] states, const int[::1] image_cell, long long slot, long long first, long long count,
     unsigned char[::1] out, int[::1] offsets, unsigned char[::1] valid
-) noexcept nogil
+) noexcept

@@ -5,63 +5,70 @@
 
 import gtidal.columnar.kernel.machine as machine
 
+try:
+    import cython
+except ImportError:  # it is needed to compile only
+    import gtidal.columnar.kernel.without_cython as cython
+
 LOW_HALF = 0xFFFFFFFF  # its C type is in the .pxd
 
 
 def picked(data, starts, sizes, codes, first, count, out, offsets):
     """The texts ``codes[first]`` and following: text k is ``sizes[k]`` bytes at ``starts[k]`` of ``data``. A code or a
     size below 0 is null, which has no bytes. ``offsets`` gets one entry more than there are texts."""
-    used = 0
-    room = out.shape[0]
-    end = data.shape[0]
-    texts = starts.shape[0]
-    offsets[0] = 0
-    for i in range(count):
-        code = codes[first + i]
-        if code >= 0:
-            if code >= texts:
-                return 1
-            size = sizes[code]
-            if size > 0:
-                start = starts[code]
-                if size > room - used or start < 0 or size > end - start:
+    with cython.nogil:
+        used = 0
+        room = out.shape[0]
+        end = data.shape[0]
+        texts = starts.shape[0]
+        offsets[0] = 0
+        for i in range(count):
+            code = codes[first + i]
+            if code >= 0:
+                if code >= texts:
                     return 1
-                machine.copy(out, used, data, start, size)
-                used += size
-        offsets[i + 1] = used
-    return 0
+                size = sizes[code]
+                if size > 0:
+                    start = starts[code]
+                    if size > room - used or start < 0 or size > end - start:
+                        return 1
+                    machine.copy(out, used, data, start, size)
+                    used += size
+            offsets[i + 1] = used
+        return 0
 
 
 def column(data, heap, slots, states, image_cell, slot, first, count, out, offsets, valid):
     """A column of spans, of the images from ``first`` on; ``slot`` is its place among an image's cells. ``valid`` gets 1
     for values, also those in the heap, 2 for bytes that are no text, 0 for nulls."""
-    used = 0
-    room = out.shape[0]
-    end = data.shape[0]
-    heap_end = heap.shape[0]
-    offsets[0] = 0
-    for i in range(count):
-        cell = image_cell[first + i] + slot
-        state = states[cell]
-        if state == 0 or state == 5:  # VALUE, RAW
-            start = slots[cell] & LOW_HALF
-            size = slots[cell] >> 32
-            if size > room - used or size > end - start:
-                return 1
-            if size:
-                machine.copy(out, used, data, start, size)
-                used += size
-            valid[i] = 2 if state == 5 else 1
-        elif state == 4 or state == 6:  # HEAP, HEAP_BYTES
-            start = slots[cell] & LOW_HALF
-            size = slots[cell] >> 32
-            if size > room - used or size > heap_end - start:
-                return 1
-            if size:
-                machine.copy(out, used, heap, start, size)
-                used += size
-            valid[i] = 1
-        else:
-            valid[i] = 0
-        offsets[i + 1] = used
-    return 0
+    with cython.nogil:
+        used = 0
+        room = out.shape[0]
+        end = data.shape[0]
+        heap_end = heap.shape[0]
+        offsets[0] = 0
+        for i in range(count):
+            cell = image_cell[first + i] + slot
+            state = states[cell]
+            if state == 0 or state == 5:  # VALUE, RAW
+                start = slots[cell] & LOW_HALF
+                size = slots[cell] >> 32
+                if size > room - used or size > end - start:
+                    return 1
+                if size:
+                    machine.copy(out, used, data, start, size)
+                    used += size
+                valid[i] = 2 if state == 5 else 1
+            elif state == 4 or state == 6:  # HEAP, HEAP_BYTES
+                start = slots[cell] & LOW_HALF
+                size = slots[cell] >> 32
+                if size > room - used or size > heap_end - start:
+                    return 1
+                if size:
+                    machine.copy(out, used, heap, start, size)
+                    used += size
+                valid[i] = 1
+            else:
+                valid[i] = 0
+            offsets[i + 1] = used
+        return 0

@@ -17,19 +17,19 @@ cdef long long put_number(unsigned char[::1] heap, long long at, long long numbe
     gno=cython.longlong, start=cython.longlong, k=cython.int, stamp=cython.longlong, high=cython.longlong,
     size=cython.int, version=cython.longlong,
 )
-cdef long long read_gtid(
+cdef inline long long read_gtid(
     const unsigned char[::1] data, long long pos, long long end, long long[::1] txn, long long most, long long row,
     unsigned char[::1] heap, long long at
 ) noexcept nogil
 
 @cython.locals(code=cython.int)
-cdef int status_is_known(const unsigned char[::1] data, long long pos, long long end) noexcept nogil
+cdef inline int status_is_known(const unsigned char[::1] data, long long pos, long long end) noexcept nogil
 
 @cython.locals(
     schema_size=cython.longlong, status_size=cython.longlong, status=cython.longlong, schema=cython.longlong,
     query=cython.longlong,
 )
-cdef long long read_begin(
+cdef inline long long read_begin(
     const unsigned char[::1] data, long long pos, long long end, long long[::1] txn, long long most, long long row,
     unsigned char[::1] heap, long long at
 ) noexcept nogil
@@ -37,7 +37,7 @@ cdef long long read_begin(
 @cython.locals(
     number=cython.longlong, place=cython.longlong, body=cython.longlong,
 )
-cdef int find_plan(
+cdef inline int find_plan(
     const unsigned char[::1] data, long long pos, long long size, const long long[::1] cache_id,
     const int[::1] cache_body, const long long[::1] body_start, const int[::1] body_size, const int[::1] body_plan,
     const unsigned char[::1] bodies
@@ -47,7 +47,7 @@ cdef int find_plan(
     number=cython.longlong, flags=cython.int, size=cython.longlong, plan=cython.longlong, count=cython.longlong,
     k=cython.longlong, width=cython.longlong,
 )
-cdef int read_rows(
+cdef inline int read_rows(
     const unsigned char[::1] data, long long pos, long long end, int version, int before, int after,
     const long long[::1] maps, const int[::1] plan_width, long long event, int[::1] event_plan,
     int[::1] event_start, int[::1] event_before, int[::1] event_after
@@ -73,4 +73,4 @@ cpdef int follow(
     int[::1] event_end, int[::1] event_before, int[::1] event_after, int[::1] event_query, long long[::1] txn,
     int[::1] txn_tables, unsigned char[::1] heap, int[::1] query_start, int[::1] query_size, long long[::1] state,
     long long[::1] progress
-) noexcept nogil
+) noexcept

@@ -17,6 +17,11 @@ any other event is ASK.
 
 import gtidal.columnar.kernel.machine as machine
 
+try:
+    import cython
+except ImportError:  # it is needed to compile only
+    import gtidal.columnar.kernel.without_cython as cython
+
 NONE = -(2**63 - 1)
 
 
@@ -321,187 +326,188 @@ def follow(
     unpacked sizes of payloads. ``state``: [0] 1 while the caller owns the open transaction, [1] transactions,
     [2] numbers of tables, [3] bytes of the heap, [4] the text that rows now belong to, [5] texts; the maps in
     force: [0] how many, then pairs of id and plan."""
-    owned = state[0]
-    count = state[1]
-    tables = state[2]
-    used = state[3]
-    query = state[4]
-    queries = state[5]
-    most = txn.shape[0] // 40
-    room = heap.shape[0]
-    begun = -1  # the event that began the transaction at hand
-    inside = 0  # behind its BEGIN
-    code = 0
-    i = first
-    kept_tables = tables
-    kept_used = used
-    kept_queries = queries
-    while i < last:
-        kind = types[i]
-        role = roles[kind]
-        pos = offsets[i] + 19
-        end = stops[i]
-        event_txn[i] = count
-        event_plan[i] = -1
-        event_query[i] = 0
-        if end < pos:
-            code = 1
-            break
-        if role == 3:  # TABLE_MAP
-            if not owned and not inside:
+    with cython.nogil:
+        owned = state[0]
+        count = state[1]
+        tables = state[2]
+        used = state[3]
+        query = state[4]
+        queries = state[5]
+        most = txn.shape[0] // 40
+        room = heap.shape[0]
+        begun = -1  # the event that began the transaction at hand
+        inside = 0  # behind its BEGIN
+        code = 0
+        i = first
+        kept_tables = tables
+        kept_used = used
+        kept_queries = queries
+        while i < last:
+            kind = types[i]
+            role = roles[kind]
+            pos = offsets[i] + 19
+            end = stops[i]
+            event_txn[i] = count
+            event_plan[i] = -1
+            event_query[i] = 0
+            if end < pos:
                 code = 1
                 break
-            plan = find_plan(data, pos, end - pos, cache_id, cache_body, body_start, body_size, body_plan, bodies)
-            if plan < 0:
-                code = 3
-                break
-            event_plan[i] = plan
-            number = table_id_at(data, pos)
-            held = maps[0]
-            k = 0
-            while k < held and maps[1 + 2 * k] != number:
-                k += 1
-            if k == held:
-                if 2 * k + 2 >= maps.shape[0]:
+            if role == 3:  # TABLE_MAP
+                if not owned and not inside:
                     code = 1
                     break
-                maps[0] = held + 1
-            maps[1 + 2 * k] = number
-            maps[2 + 2 * k] = plan
-            if not owned:
-                name = plan_name[plan]
-                k = txn[28 * most + count]
-                while k < tables and txn_tables[k] != name:
+                plan = find_plan(data, pos, end - pos, cache_id, cache_body, body_start, body_size, body_plan, bodies)
+                if plan < 0:
+                    code = 3
+                    break
+                event_plan[i] = plan
+                number = table_id_at(data, pos)
+                held = maps[0]
+                k = 0
+                while k < held and maps[1 + 2 * k] != number:
                     k += 1
-                if k == tables:
-                    if tables >= txn_tables.shape[0]:
-                        code = 4
+                if k == held:
+                    if 2 * k + 2 >= maps.shape[0]:
+                        code = 1
                         break
-                    txn_tables[tables] = name
-                    tables += 1
-        elif role == 4 or role == 5:  # ROWS
-            if not owned and not inside:
+                    maps[0] = held + 1
+                maps[1 + 2 * k] = number
+                maps[2 + 2 * k] = plan
+                if not owned:
+                    name = plan_name[plan]
+                    k = txn[28 * most + count]
+                    while k < tables and txn_tables[k] != name:
+                        k += 1
+                    if k == tables:
+                        if tables >= txn_tables.shape[0]:
+                            code = 4
+                            break
+                        txn_tables[tables] = name
+                        tables += 1
+            elif role == 4 or role == 5:  # ROWS
+                if not owned and not inside:
+                    code = 1
+                    break
+                before = 0 if kind == 23 or kind == 30 else 1
+                after = 0 if kind == 25 or kind == 32 else 1
+                flags = read_rows(
+                    data, pos, end, role - 3, before, after, maps, plan_width, i, event_plan, event_start,
+                    event_before, event_after,
+                )  # fmt: skip
+                if flags < 0:
+                    code = 1
+                    break
+                event_end[i] = end
+                event_query[i] = query
+                if flags & 1:  # the statement ends
+                    maps[0] = 0
+                    query = 0
+                if not owned:
+                    txn[5 * most + count] = 0  # KIND: dml
+            elif role == 6:  # ROWS_QUERY
+                if (not owned and not inside) or end - pos < 1:
+                    code = 1
+                    break
+                size = end - pos - 1
+                if size > room - used or queries >= query_start.shape[0]:
+                    code = 4
+                    break
+                if size:
+                    machine.copy(heap, used, data, pos + 1, size)
+                query_start[queries] = used
+                query_size[queries] = size
+                query = queries
+                if not owned and txn[26 * most + count] == NONE:
+                    txn[25 * most + count] = used
+                    txn[26 * most + count] = size
+                queries += 1
+                used += size
+            elif owned:
                 code = 1
                 break
-            before = 0 if kind == 23 or kind == 30 else 1
-            after = 0 if kind == 25 or kind == 32 else 1
-            flags = read_rows(
-                data, pos, end, role - 3, before, after, maps, plan_width, i, event_plan, event_start,
-                event_before, event_after,
-            )  # fmt: skip
-            if flags < 0:
-                code = 1
-                break
-            event_end[i] = end
-            event_query[i] = query
-            if flags & 1:  # the statement ends
-                maps[0] = 0
-                query = 0
-            if not owned:
-                txn[5 * most + count] = 0  # KIND: dml
-        elif role == 6:  # ROWS_QUERY
-            if (not owned and not inside) or end - pos < 1:
-                code = 1
-                break
-            size = end - pos - 1
-            if size > room - used or queries >= query_start.shape[0]:
-                code = 4
-                break
-            if size:
-                machine.copy(heap, used, data, pos + 1, size)
-            query_start[queries] = used
-            query_size[queries] = size
-            query = queries
-            if not owned and txn[26 * most + count] == NONE:
-                txn[25 * most + count] = used
-                txn[26 * most + count] = size
-            queries += 1
-            used += size
-        elif owned:
-            code = 1
-            break
-        elif role == 1:  # GTID
-            if begun >= 0:
-                code = 1
-                break
-            if count >= most or room - used < 384:
-                code = 4
+            elif role == 1:  # GTID
+                if begun >= 0:
+                    code = 1
+                    break
+                if count >= most or room - used < 384:
+                    code = 4
+                    begun = i
+                    break
                 begun = i
+                kept_tables = tables
+                kept_used = used
+                kept_queries = queries
+                query = 0
+                maps[0] = 0
+                used = read_gtid(data, pos, end, txn, most, count, heap, used)
+                if used < 0:
+                    code = 1
+                    break
+                txn[count] = positions[i]
+                txn[2 * most + count] = timestamps[i]
+                txn[3 * most + count] = server_ids[i]
+                txn[5 * most + count] = 3  # KIND: other
+                txn[25 * most + count] = 0
+                txn[26 * most + count] = NONE  # QUERY_SIZE
+                txn[28 * most + count] = tables
+                txn[30 * most + count] = NONE  # UNCOMPRESSED_LENGTH
+                txn[31 * most + count] = 0
+                txn[32 * most + count] = NONE  # XA_SIZE
+                txn[34 * most + count] = 0  # COMPRESSED
+                txn[35 * most + count] = 0
+                txn[36 * most + count] = 0
+                txn[37 * most + count] = 0
+            elif begun < 0:
+                code = 1
                 break
-            begun = i
-            kept_tables = tables
-            kept_used = used
-            kept_queries = queries
+            elif role == 2:  # QUERY
+                if inside:
+                    code = 1
+                    break
+                used = read_begin(data, pos, end, txn, most, count, heap, used)
+                if used < 0:
+                    code = 1
+                    break
+                inside = 1
+            elif role == 8:  # PAYLOAD: the events inside it follow
+                if inside or txn[34 * most + count]:
+                    code = 1
+                    break
+                txn[34 * most + count] = 1
+                txn[30 * most + count] = extras[i]
+            elif role == 7:  # XID
+                if not inside or end - pos != 8:
+                    code = 1
+                    break
+                txn[1 * most + count] = ends[i]
+                txn[4 * most + count] = 0  # OUTCOME: commit
+                txn[21 * most + count] = machine.long_at(data, pos)
+                txn[22 * most + count] |= 2
+                txn[27 * most + count] = i - begun + 1
+                txn[29 * most + count] = tables - txn[28 * most + count]
+                count += 1
+                begun = -1
+                inside = 0
+            else:
+                code = 1
+                break
+            i += 1
+        progress[1] = i
+        if not owned and begun >= 0:
+            # Half a transaction: as if it had not been begun.
+            if code == 0:
+                code = 2
+            i = begun
+            tables = kept_tables
+            used = kept_used
+            queries = kept_queries
             query = 0
             maps[0] = 0
-            used = read_gtid(data, pos, end, txn, most, count, heap, used)
-            if used < 0:
-                code = 1
-                break
-            txn[count] = positions[i]
-            txn[2 * most + count] = timestamps[i]
-            txn[3 * most + count] = server_ids[i]
-            txn[5 * most + count] = 3  # KIND: other
-            txn[25 * most + count] = 0
-            txn[26 * most + count] = NONE  # QUERY_SIZE
-            txn[28 * most + count] = tables
-            txn[30 * most + count] = NONE  # UNCOMPRESSED_LENGTH
-            txn[31 * most + count] = 0
-            txn[32 * most + count] = NONE  # XA_SIZE
-            txn[34 * most + count] = 0  # COMPRESSED
-            txn[35 * most + count] = 0
-            txn[36 * most + count] = 0
-            txn[37 * most + count] = 0
-        elif begun < 0:
-            code = 1
-            break
-        elif role == 2:  # QUERY
-            if inside:
-                code = 1
-                break
-            used = read_begin(data, pos, end, txn, most, count, heap, used)
-            if used < 0:
-                code = 1
-                break
-            inside = 1
-        elif role == 8:  # PAYLOAD: the events inside it follow
-            if inside or txn[34 * most + count]:
-                code = 1
-                break
-            txn[34 * most + count] = 1
-            txn[30 * most + count] = extras[i]
-        elif role == 7:  # XID
-            if not inside or end - pos != 8:
-                code = 1
-                break
-            txn[1 * most + count] = ends[i]
-            txn[4 * most + count] = 0  # OUTCOME: commit
-            txn[21 * most + count] = machine.long_at(data, pos)
-            txn[22 * most + count] |= 2
-            txn[27 * most + count] = i - begun + 1
-            txn[29 * most + count] = tables - txn[28 * most + count]
-            count += 1
-            begun = -1
-            inside = 0
-        else:
-            code = 1
-            break
-        i += 1
-    progress[1] = i
-    if not owned and begun >= 0:
-        # Half a transaction: as if it had not been begun.
-        if code == 0:
-            code = 2
-        i = begun
-        tables = kept_tables
-        used = kept_used
-        queries = kept_queries
-        query = 0
-        maps[0] = 0
-    progress[0] = i
-    state[1] = count
-    state[2] = tables
-    state[3] = used
-    state[4] = query
-    state[5] = queries
-    return code
+        progress[0] = i
+        state[1] = count
+        state[2] = tables
+        state[3] = used
+        state[4] = query
+        state[5] = queries
+        return code

@@ -27,3 +27,50 @@ cdef inline long long long_at(const unsigned char[::1] data, long long pos) noex
     return <long long> (
         <unsigned long long> word_at(data, pos) | <unsigned long long> word_at(data, pos + 4) << 32
     )
+
+cdef extern from "typeset.h" nogil:
+    size_t gtidal_put_number(unsigned char *out, unsigned long long number, size_t least)
+    size_t gtidal_plain(const unsigned char *data, size_t size, int quote)
+    size_t gtidal_base64(unsigned char *out, const unsigned char *data, size_t size)
+    size_t gtidal_put_float(unsigned char *out, unsigned long long bits, int form)
+    size_t gtidal_put_short_double(unsigned char *out, unsigned long long bits)
+    size_t gtidal_lay_out_text(unsigned char *out, const char *text)
+
+cdef extern from "Python.h":
+    char *PyOS_double_to_string(double value, char format, int precision, int flags, int *kind)
+    void PyMem_Free(void *memory)
+
+cdef inline long long put_number(
+    unsigned char[::1] out, long long at, long long number, long long least
+) noexcept nogil:
+    return at + <long long> gtidal_put_number(&out[at], <unsigned long long> number, <size_t> least)
+
+cdef inline long long plain(
+    const unsigned char[::1] data, long long pos, long long size, int quote
+) noexcept nogil:
+    return <long long> gtidal_plain(&data[pos], <size_t> size, quote)
+
+cdef inline long long put_base64(
+    unsigned char[::1] out, long long at, const unsigned char[::1] data, long long pos, long long size
+) noexcept nogil:
+    return at + <long long> gtidal_base64(&out[at], &data[pos], <size_t> size)
+
+cdef inline long long put_float(unsigned char[::1] out, long long at, long long bits, int form) noexcept nogil:
+    cdef size_t size = gtidal_put_float(&out[at], <unsigned long long> bits, form)
+    return at + <long long> size if size else -1
+
+cdef inline long long put_long_double(unsigned char[::1] out, long long at, long long bits) noexcept nogil:
+    cdef double value
+    cdef char *text
+    cdef size_t size = 0
+    memcpy(&value, &bits, 8)
+    with gil:  # Python's shortest digits; it is rarely asked
+        text = PyOS_double_to_string(value, b'r', 0, 0, NULL)
+        if text != NULL:
+            size = gtidal_lay_out_text(&out[at], text)
+            PyMem_Free(text)
+    return at + <long long> size if size else -1
+
+cdef inline long long put_json_double(unsigned char[::1] out, long long at, long long bits) noexcept nogil:
+    cdef size_t size = gtidal_put_short_double(&out[at], <unsigned long long> bits)
+    return at + <long long> size if size else put_long_double(out, at, bits)

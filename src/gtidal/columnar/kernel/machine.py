@@ -4,7 +4,11 @@ Interpreted, they are these; compiled, those of ``machine.pxd``, inlined into th
 all bytes they name are there, and that ``size`` is not 0.
 """
 
+import binascii
+import struct
 import zlib
+
+from gtidal.columns.jsonb import double_text
 
 
 def crc32(data, pos, end):
@@ -30,3 +34,48 @@ def word_at(data, pos):
 def long_at(data, pos):
     """Eight bytes, little-endian, signed."""
     return int.from_bytes(data[pos : pos + 8], "little", signed=True)
+
+
+# --- text: each gives where it ends; callers have checked the room
+
+
+def put_number(out, at, number, least):
+    """A number of 64 bits, taken as unsigned, with at least so many digits."""
+    text = str(number & (1 << 64) - 1).rjust(least, "0").encode()
+    out[at : at + len(text)] = text
+    return at + len(text)
+
+
+def plain(data, pos, size, quote):
+    """How many of these bytes, from the first, are no control characters and, unless ``quote`` is 0, neither that nor
+    a backslash."""
+    for i in range(size):
+        byte = data[pos + i]
+        if byte < 32 or (quote and (byte == quote or byte == 92)):
+            return i
+    return size
+
+
+def put_base64(out, at, data, pos, size):
+    """Lines of 57 bytes, each with its line break: 78 letters at most."""
+    for start in range(pos, pos + size, 57):
+        line = binascii.b2a_base64(data[start : min(start + 57, pos + size)])
+        out[at : at + len(line)] = line
+        at += len(line)
+    return at
+
+
+def put_float(out, at, bits, form):
+    """A finite number as C prints it: form 0 "%-20g" of four bytes, 1 "%-.20g" of eight, 2 "%.5e" of four. At most 40
+    letters. -1 if it cannot be done."""
+    value = struct.unpack_from("<d" if form == 1 else "<f", (bits & (1 << 64) - 1).to_bytes(8, "little"))
+    text = (("%-20g", "%-.20g", "%.5e")[form] % value).encode()
+    out[at : at + len(text)] = text
+    return at + len(text)
+
+
+def put_json_double(out, at, bits):
+    """A finite number of eight bytes as MySQL's JSON prints it, with the fewest digits: at most 40 letters."""
+    text = double_text(struct.unpack("<d", (bits & (1 << 64) - 1).to_bytes(8, "little"))[0]).encode()
+    out[at : at + len(text)] = text
+    return at + len(text)

@@ -68,4 +68,4 @@ cpdef int settle(
     const int[::1] image_cell, const int[::1] image_plan, long long images, const int[::1] plan_first,
     const int[::1] plan_width, const int[::1] slot, const int[::1] text_action, const int[::1] text_arg,
     const int[::1] tables, long long[::1] progress
-) noexcept nogil
+) noexcept

@@ -4,6 +4,11 @@ Text that is UTF-8 as it lies in the log stays there. What must be converted goe
 (by tables), padded BINARY, times, dates that are none, and decimals above 38 digits.
 """
 
+try:
+    import cython
+except ImportError:  # it is needed to compile only
+    import gtidal.columnar.kernel.without_cython as cython
+
 # A number of more than 31 bits; its C type is in the .pxd.
 LOW_HALF = 0xFFFFFFFF
 
@@ -222,109 +227,110 @@ def settle(
 ):  # fmt: skip
     """Settles the images from progress[0] on; progress[1] is how much of the heap is used. Codes: 0 all done; 1 the
     heap is full (nothing of this image is done); 2 this image is not ours."""
-    image = progress[0]
-    used = progress[1]
-    known = -1  # the plan that first, last and converts are about
-    first = 0
-    last = 0
-    converts = 0
-    table = -1  # the table that plain is about
-    plain = 0
-    while image < images:
-        progress[0] = image
-        progress[1] = used
-        if image_plan[image] != known:
-            known = image_plan[image]
-            first = plan_first[known]
-            last = first + plan_width[known]
-            while first < last and text_action[first] == 0:
-                first += 1
-            while first < last and text_action[last - 1] == 0:
-                last -= 1
-            converts = 0
+    with cython.nogil:
+        image = progress[0]
+        used = progress[1]
+        known = -1  # the plan that first, last and converts are about
+        first = 0
+        last = 0
+        converts = 0
+        table = -1  # the table that plain is about
+        plain = 0
+        while image < images:
+            progress[0] = image
+            progress[1] = used
+            if image_plan[image] != known:
+                known = image_plan[image]
+                first = plan_first[known]
+                last = first + plan_width[known]
+                while first < last and text_action[first] == 0:
+                    first += 1
+                while first < last and text_action[last - 1] == 0:
+                    last -= 1
+                converts = 0
+                for column in range(first, last):
+                    if text_action[column] == 2 or text_action[column] >= 5:
+                        converts = 1
+            cells = image_cell[image]
+            if converts:
+                room = 0
+                for column in range(first, last):
+                    cell = cells + slot[column]
+                    room += room_for(text_action[column], text_arg[column], states[cell], slots[cell] >> 32)
+                if room > len(heap) - used:
+                    return 1
             for column in range(first, last):
-                if text_action[column] == 2 or text_action[column] >= 5:
-                    converts = 1
-        cells = image_cell[image]
-        if converts:
-            room = 0
-            for column in range(first, last):
+                action = text_action[column]
                 cell = cells + slot[column]
-                room += room_for(text_action[column], text_arg[column], states[cell], slots[cell] >> 32)
-            if room > len(heap) - used:
-                return 1
-        for column in range(first, last):
-            action = text_action[column]
-            cell = cells + slot[column]
-            state = states[cell]
-            if action == 0 or state == 1 or state == 2:
-                continue
-            value = slots[cell]
-            if action == 7 or action == 8:  # DATE, DATETIME: only what is none
-                if state == 0:
+                state = states[cell]
+                if action == 0 or state == 1 or state == 2:
                     continue
-                if state != 3:
-                    return 2
-                if action == 7:
-                    at = put_date(heap, used, value >> 9, value >> 5 & 15, value & 31)
-                else:
-                    at = put_date(heap, used, (value >> 46) // 13, (value >> 46) % 13, value >> 41 & 31)
-                    heap[at] = 32
-                    at = put_clock(
-                        heap, at + 1, value >> 36 & 31, value >> 30 & 63, value >> 24 & 63, value & 16777215,
-                        text_arg[column],
-                    )  # fmt: skip
-                states[cell] = 4  # HEAP
-                slots[cell] = used | at - used << 32
-                used = at
-                continue
-            if state != 0:
-                return 2
-            if action == 6:  # TIME
-                at = put_time(heap, used, value, text_arg[column])
-                states[cell] = 4  # HEAP
-                slots[cell] = used | at - used << 32
-                used = at
-                continue
-            start = value & LOW_HALF
-            size = value >> 32
-            if size > len(data) - start:
-                return 2
-            if action == 1:  # UTF8
-                if not is_ascii(data, start, size) and not is_utf8(data, start, size):
-                    states[cell] = 5  # RAW
-            elif action == 2:  # TABLE
-                if text_arg[column] != table:
-                    table = text_arg[column]
-                    plain = keeps_ascii(tables, table)
-                if plain and is_ascii(data, start, size):
-                    continue
-                at = convert(data, start, size, tables, table, heap, used)
-                if at < 0:
-                    states[cell] = 5  # RAW
-                    continue
-                states[cell] = 4  # HEAP
-                slots[cell] = used | at - used << 32
-                used = at
-            elif action == 3:  # ASCII
-                if not is_ascii(data, start, size):
-                    return 2
-            elif action == 5:  # PAD
-                if size < text_arg[column]:
-                    at = pad(data, start, size, heap, used, text_arg[column])
-                    states[cell] = 6  # HEAP_BYTES
+                value = slots[cell]
+                if action == 7 or action == 8:  # DATE, DATETIME: only what is none
+                    if state == 0:
+                        continue
+                    if state != 3:
+                        return 2
+                    if action == 7:
+                        at = put_date(heap, used, value >> 9, value >> 5 & 15, value & 31)
+                    else:
+                        at = put_date(heap, used, (value >> 46) // 13, (value >> 46) % 13, value >> 41 & 31)
+                        heap[at] = 32
+                        at = put_clock(
+                            heap, at + 1, value >> 36 & 31, value >> 30 & 63, value >> 24 & 63, value & 16777215,
+                            text_arg[column],
+                        )  # fmt: skip
+                    states[cell] = 4  # HEAP
                     slots[cell] = used | at - used << 32
                     used = at
-            elif action == 9:  # DECIMAL
-                at = put_decimal(data, start, size, text_arg[column] >> 8, text_arg[column] & 255, heap, used)
-                if at < 0:
+                    continue
+                if state != 0:
                     return 2
-                states[cell] = 4  # HEAP
-                slots[cell] = used | at - used << 32
-                used = at
-            else:  # FOREIGN
-                return 2
-        image += 1
-    progress[0] = image
-    progress[1] = used
-    return 0
+                if action == 6:  # TIME
+                    at = put_time(heap, used, value, text_arg[column])
+                    states[cell] = 4  # HEAP
+                    slots[cell] = used | at - used << 32
+                    used = at
+                    continue
+                start = value & LOW_HALF
+                size = value >> 32
+                if size > len(data) - start:
+                    return 2
+                if action == 1:  # UTF8
+                    if not is_ascii(data, start, size) and not is_utf8(data, start, size):
+                        states[cell] = 5  # RAW
+                elif action == 2:  # TABLE
+                    if text_arg[column] != table:
+                        table = text_arg[column]
+                        plain = keeps_ascii(tables, table)
+                    if plain and is_ascii(data, start, size):
+                        continue
+                    at = convert(data, start, size, tables, table, heap, used)
+                    if at < 0:
+                        states[cell] = 5  # RAW
+                        continue
+                    states[cell] = 4  # HEAP
+                    slots[cell] = used | at - used << 32
+                    used = at
+                elif action == 3:  # ASCII
+                    if not is_ascii(data, start, size):
+                        return 2
+                elif action == 5:  # PAD
+                    if size < text_arg[column]:
+                        at = pad(data, start, size, heap, used, text_arg[column])
+                        states[cell] = 6  # HEAP_BYTES
+                        slots[cell] = used | at - used << 32
+                        used = at
+                elif action == 9:  # DECIMAL
+                    at = put_decimal(data, start, size, text_arg[column] >> 8, text_arg[column] & 255, heap, used)
+                    if at < 0:
+                        return 2
+                    states[cell] = 4  # HEAP
+                    slots[cell] = used | at - used << 32
+                    used = at
+                else:  # FOREIGN
+                    return 2
+            image += 1
+        progress[0] = image
+        progress[1] = used
+        return 0

@@ -47,11 +47,11 @@ cdef inline long long put_vector(
 )
 cdef inline long long put_metadata(
     const unsigned char[::1] heap, const unsigned char[::1] names, const int[::1] name_offsets, long long base,
-    long long width, long long keys, unsigned char[::1] metadata, long long at
+    long long width, long long keys, unsigned char[::1] metadata, long long at, long long room
 ) noexcept nogil
 
 @cython.locals(i=cython.longlong, one=cython.longlong, other=cython.longlong, size=cython.longlong)
-cdef inline int has_twins(
+cdef inline int unfit_names(
     const unsigned char[::1] names, const int[::1] name_offsets, const int[::1] order, long long base, long long width
 ) noexcept nogil
 
@@ -65,7 +65,7 @@ cdef inline int same_keys(const unsigned char[::1] heap, long long one, long lon
     column=cython.longlong, offset_at=cython.longlong, data_at=cython.longlong, cell=cython.longlong,
     keys=cython.longlong, last=cython.longlong, ranked=cython.longlong, ranked_at=cython.longlong,
     state=cython.int, code=cython.int, size=cython.longlong, start=cython.longlong, label=cython.longlong,
-    number=cython.longlong,
+    number=cython.longlong, value_room=cython.longlong, metadata_room=cython.longlong,
 )
 cpdef int write(
     const unsigned char[::1] data, const unsigned char[::1] heap, const long long[::1] slots,
@@ -76,4 +76,4 @@ cpdef int write(
     const unsigned char[::1] names, const int[::1] name_offsets, const unsigned char[::1] labels,
     const int[::1] label_first, const int[::1] label_offsets, long long[::1] scratch, unsigned char[::1] value,
     int[::1] value_offsets, unsigned char[::1] metadata, int[::1] metadata_offsets, long long[::1] progress
-) noexcept nogil
+) noexcept

@@ -14,6 +14,11 @@ in column order. The upper bound is also what must be left of ``value``.
 
 import gtidal.columnar.kernel.machine as machine
 
+try:
+    import cython
+except ImportError:  # it is needed to compile only
+    import gtidal.columnar.kernel.without_cython as cython
+
 SCRATCH_SIZE = 256 + 4096
 LOW_HALF = 0xFFFFFFFF  # its C type is in the .pxd
 
@@ -130,8 +135,8 @@ def put_vector(value, at, data, start, size):
     return at
 
 
-def put_metadata(heap, names, name_offsets, base, width, keys, metadata, at):
-    """The dictionary; gives where it ends, or -1 if there is no room. ``keys`` is a span of the heap."""
+def put_metadata(heap, names, name_offsets, base, width, keys, metadata, at, room):
+    """The dictionary; gives where it ends, or -1 if it would end behind ``room``. ``keys`` is a span of the heap."""
     key_start = keys & LOW_HALF
     count = machine.word_at(heap, key_start) if keys else 0
     names_size = name_offsets[base + width] - name_offsets[base]
@@ -139,7 +144,7 @@ def put_metadata(heap, names, name_offsets, base, width, keys, metadata, at):
     keys_size = key_start + (keys >> 32) - key_bytes if keys else 0
     total = names_size + keys_size
     size = width_of(total if total > width + count else width + count)
-    if 1 + (width + count + 2) * size + total > len(metadata) - at:
+    if 1 + (width + count + 2) * size + total > room - at:
         return -1
     metadata[at] = 1 | size - 1 << 6
     put(metadata, at + 1, width + count, size)
@@ -159,8 +164,11 @@ def put_metadata(heap, names, name_offsets, base, width, keys, metadata, at):
     return at + total
 
 
-def has_twins(names, name_offsets, order, base, width):
-    """Whether two columns have the same name."""
+def unfit_names(names, name_offsets, order, base, width):
+    """Whether two columns have the same name, or one holds half a surrogate pair, which is no UTF-8."""
+    for i in range(name_offsets[base], name_offsets[base + width] - 1):
+        if names[i] == 237 and names[i + 1] >= 160:
+            return 1
     for i in range(1, width):
         one = base + order[base + i - 1]
         other = base + order[base + i]
@@ -190,179 +198,185 @@ def write(
     offsets of row ``first`` are given, those of the following rows are written. progress: 0 next row, 1 and 2
     bytes used of value and metadata. Codes: 0 all done; 1 value or metadata is full; 2 this row is not ours;
     3 it would be larger than 128 MiB."""
-    row = first
-    used = value_offsets[first]
-    noted = metadata_offsets[first]
-    ranked = -1  # the plan whose ranks, with all columns, are in the scratch, and whose ids are in value
-    ranked_at = 0
-    for i in range(64):
-        scratch[4 * i] = -1
-    while True:
-        progress[0] = row
-        progress[1] = used
-        progress[2] = noted
-        if row >= first + count:
-            return 0
-        image = images[row]
-        row += 1
-        if image < 0:
+    with cython.nogil:
+        row = first
+        used = value_offsets[first]
+        noted = metadata_offsets[first]
+        value_room = len(value) if len(value) < 2147483647 else 2147483647  # offsets have 31 bits
+        metadata_room = len(metadata) if len(metadata) < 2147483647 else 2147483647
+        ranked = -1  # the plan whose ranks, with all columns, are in the scratch, and whose ids are in value
+        ranked_at = 0
+        for i in range(64):
+            scratch[4 * i] = -1
+        while True:
+            progress[0] = row
+            progress[1] = used
+            progress[2] = noted
+            if row >= first + count:
+                return 0
+            image = images[row]
+            row += 1
+            if image < 0:
+                value_offsets[row] = used
+                metadata_offsets[row] = noted
+                continue
+            plan = image_plan[image]
+            base = plan_first[plan]
+            width = plan_width[plan]
+            cells = image_cell[image]
+            if width > len(scratch) - 256:
+                return 2
+
+            # The most bytes that it takes, and the least.
+            present = width
+            bound = 0
+            least = 0
+            for column in range(base, base + width):
+                cell = cells + slot[column]
+                state = states[cell]
+                code = kind[column] if state == 0 else 16 + state
+                size = slots[cell] >> 32
+                start = slots[cell] & LOW_HALF
+                if code == 1 or code == 3 or code == 4 or code == 5:  # NUMBER, DECIMAL, UNSIGNED, WIDE_DECIMAL
+                    bound += 18
+                elif code == 6 or code == 7 or code == 12 or code == 21:  # STRING, BINARY, VECTOR; RAW
+                    if size > len(data) - start:
+                        return 2
+                    bound += 3 * size + 32 if code == 12 else 5 + size
+                    least += size
+                elif code == 20 or code == 22 or code == 23:  # HEAP, HEAP_BYTES, VARIANT
+                    if size > len(heap) - start:
+                        return 2
+                    bound += 5 + size
+                    least += size
+                elif code == 9 or code == 10:  # LABEL, LABELS
+                    label = label_first[column]
+                    last = label_first[column + 1]
+                    bound += 24 + 10 * (last - label) + label_offsets[last] - label_offsets[label]
+                elif code == 18:  # ABSENT
+                    present -= 1
+                else:
+                    bound += 1
+            id_size = width_of(width)
+            offset_size = width_of(bound)
+            large = 1 if present > 255 else 0
+            bound += 5 + present * id_size + (present + 1) * offset_size
+            if least > 134217728:
+                return 3
+            if bound > value_room - used:
+                return 1
+
+            # Its head; for each column where among the names its offset goes.
+            value[used] = (large << 4 | id_size - 1 << 2 | offset_size - 1) << 2 | 2
+            put(value, used + 1, present, 4 if large else 1)
+            at = used + (5 if large else 2)
+            offset_at = at + present * id_size
+            if plan == ranked and present == width and width > 0:
+                machine.copy(value, at, value, ranked_at, width * id_size)
+            else:
+                rank = 0
+                for i in range(base, base + width):
+                    column = order[i]
+                    if states[cells + slot[base + column]] != 2:
+                        scratch[256 + column] = rank
+                        put(value, at, column, id_size)
+                        at += id_size
+                        rank += 1
+                ranked = plan if present == width else -1
+            ranked_at = offset_at - present * id_size
+
+            # The values, in the order of the columns.
+            data_at = offset_at + (present + 1) * offset_size
+            at = data_at
+            for column in range(base, base + width):
+                cell = cells + slot[column]
+                state = states[cell]
+                code = kind[column] if state == 0 else 16 + state
+                if code == 18:  # ABSENT
+                    continue
+                put(value, offset_at + scratch[256 + column - base] * offset_size, at - data_at, offset_size)
+                number = slots[cell]
+                size = number >> 32
+                start = number & LOW_HALF
+                if code == 1:  # NUMBER
+                    value[at] = kind_header[column]
+                    put(value, at + 1, number, kind_size[column])
+                    at += 1 + kind_size[column]
+                elif code == 6:  # STRING
+                    at = put_text(value, at, data, start, size)
+                elif code == 20:  # HEAP
+                    at = put_text(value, at, heap, start, size)
+                elif code == 3:  # DECIMAL
+                    value[at] = kind_header[column]
+                    value[at + 1] = kind_arg[column]
+                    put(value, at + 2, number, kind_size[column])
+                    at += 2 + kind_size[column]
+                elif code == 7 or code == 21:  # BINARY; RAW
+                    at = put_binary(value, at, data, start, size)
+                elif code == 22:  # HEAP_BYTES
+                    at = put_binary(value, at, heap, start, size)
+                elif code == 23:  # VARIANT
+                    machine.copy(value, at, heap, start, size)
+                    at += size
+                elif code == 9:  # LABEL
+                    label = label_first[column] + number - 1
+                    if number == 0:
+                        value[at] = 1
+                        at += 1
+                    elif number > 0 and label < label_first[column + 1]:
+                        at = put_label(value, at, labels, label_offsets, label)
+                    else:
+                        value[at] = 24
+                        put(value, at + 1, number, 8)
+                        at += 9
+                elif code == 5:  # WIDE_DECIMAL
+                    at = put_wide(value, at, kind_arg[column], number, slots[cell + 1])
+                elif code == 4:  # UNSIGNED
+                    at = put_wide(value, at, 0, number, 0)
+                elif code == 2:  # BOOLEAN
+                    value[at] = 4 if number else 8
+                    at += 1
+                elif code == 10:  # LABELS
+                    label = label_first[column]
+                    at = put_set(value, at, number, labels, label_offsets, label, label_first[column + 1] - label)
+                elif code == 12:  # VECTOR
+                    at = put_vector(value, at, data, start, size)
+                elif (
+                    code == 0 or code == 17 or (code == 8 and size == 0)
+                ):  # NULL; JSON of no bytes, which is null
+                    value[at] = 0
+                    at += 1
+                else:  # ZERO, JSON or GEOMETRY that is not settled
+                    return 2
+            put(value, offset_at + present * offset_size, at - data_at, offset_size)
+            if at - used > 134217728:
+                return 3
+
+            # The dictionary, that of this plan's last row if the keys are the same.
+            keys = image_keys[image]
+            last = 4 * (plan & 63)
+            if scratch[last] == plan and same_keys(heap, keys, scratch[last + 3]):
+                size = scratch[last + 2]
+                if size > metadata_room - noted:
+                    return 1
+                machine.copy(metadata, noted, metadata, scratch[last + 1], size)
+                noted += size
+            else:
+                if unfit_names(names, name_offsets, order, base, width):
+                    return 2
+                size = (
+                    put_metadata(heap, names, name_offsets, base, width, keys, metadata, noted, metadata_room)
+                    - noted
+                )
+                if size < 0:
+                    return 1
+                if size > 134217728:
+                    return 3
+                scratch[last] = plan
+                scratch[last + 1] = noted
+                scratch[last + 2] = size
+                scratch[last + 3] = keys
+                noted += size
+            used = at
             value_offsets[row] = used
             metadata_offsets[row] = noted
-            continue
-        plan = image_plan[image]
-        base = plan_first[plan]
-        width = plan_width[plan]
-        cells = image_cell[image]
-        if width > len(scratch) - 256:
-            return 2
-
-        # The most bytes that it takes, and the least.
-        present = width
-        bound = 0
-        least = 0
-        for column in range(base, base + width):
-            cell = cells + slot[column]
-            state = states[cell]
-            code = kind[column] if state == 0 else 16 + state
-            size = slots[cell] >> 32
-            start = slots[cell] & LOW_HALF
-            if code == 1 or code == 3 or code == 4 or code == 5:  # NUMBER, DECIMAL, UNSIGNED, WIDE_DECIMAL
-                bound += 18
-            elif code == 6 or code == 7 or code == 12 or code == 21:  # STRING, BINARY, VECTOR; RAW
-                if size > len(data) - start:
-                    return 2
-                bound += 3 * size + 32 if code == 12 else 5 + size
-                least += size
-            elif code == 20 or code == 22 or code == 23:  # HEAP, HEAP_BYTES, VARIANT
-                if size > len(heap) - start:
-                    return 2
-                bound += 5 + size
-                least += size
-            elif code == 9 or code == 10:  # LABEL, LABELS
-                label = label_first[column]
-                last = label_first[column + 1]
-                bound += 24 + 10 * (last - label) + label_offsets[last] - label_offsets[label]
-            elif code == 18:  # ABSENT
-                present -= 1
-            else:
-                bound += 1
-        id_size = width_of(width)
-        offset_size = width_of(bound)
-        large = 1 if present > 255 else 0
-        bound += 5 + present * id_size + (present + 1) * offset_size
-        if least > 134217728:
-            return 3
-        if bound > len(value) - used:
-            return 1
-
-        # Its head; for each column where among the names its offset goes.
-        value[used] = (large << 4 | id_size - 1 << 2 | offset_size - 1) << 2 | 2
-        put(value, used + 1, present, 4 if large else 1)
-        at = used + (5 if large else 2)
-        offset_at = at + present * id_size
-        if plan == ranked and present == width and width > 0:
-            machine.copy(value, at, value, ranked_at, width * id_size)
-        else:
-            rank = 0
-            for i in range(base, base + width):
-                column = order[i]
-                if states[cells + slot[base + column]] != 2:
-                    scratch[256 + column] = rank
-                    put(value, at, column, id_size)
-                    at += id_size
-                    rank += 1
-            ranked = plan if present == width else -1
-        ranked_at = offset_at - present * id_size
-
-        # The values, in the order of the columns.
-        data_at = offset_at + (present + 1) * offset_size
-        at = data_at
-        for column in range(base, base + width):
-            cell = cells + slot[column]
-            state = states[cell]
-            code = kind[column] if state == 0 else 16 + state
-            if code == 18:  # ABSENT
-                continue
-            put(value, offset_at + scratch[256 + column - base] * offset_size, at - data_at, offset_size)
-            number = slots[cell]
-            size = number >> 32
-            start = number & LOW_HALF
-            if code == 1:  # NUMBER
-                value[at] = kind_header[column]
-                put(value, at + 1, number, kind_size[column])
-                at += 1 + kind_size[column]
-            elif code == 6:  # STRING
-                at = put_text(value, at, data, start, size)
-            elif code == 20:  # HEAP
-                at = put_text(value, at, heap, start, size)
-            elif code == 3:  # DECIMAL
-                value[at] = kind_header[column]
-                value[at + 1] = kind_arg[column]
-                put(value, at + 2, number, kind_size[column])
-                at += 2 + kind_size[column]
-            elif code == 7 or code == 21:  # BINARY; RAW
-                at = put_binary(value, at, data, start, size)
-            elif code == 22:  # HEAP_BYTES
-                at = put_binary(value, at, heap, start, size)
-            elif code == 23:  # VARIANT
-                machine.copy(value, at, heap, start, size)
-                at += size
-            elif code == 9:  # LABEL
-                label = label_first[column] + number - 1
-                if number == 0:
-                    value[at] = 1
-                    at += 1
-                elif number > 0 and label < label_first[column + 1]:
-                    at = put_label(value, at, labels, label_offsets, label)
-                else:
-                    value[at] = 24
-                    put(value, at + 1, number, 8)
-                    at += 9
-            elif code == 5:  # WIDE_DECIMAL
-                at = put_wide(value, at, kind_arg[column], number, slots[cell + 1])
-            elif code == 4:  # UNSIGNED
-                at = put_wide(value, at, 0, number, 0)
-            elif code == 2:  # BOOLEAN
-                value[at] = 4 if number else 8
-                at += 1
-            elif code == 10:  # LABELS
-                label = label_first[column]
-                at = put_set(value, at, number, labels, label_offsets, label, label_first[column + 1] - label)
-            elif code == 12:  # VECTOR
-                at = put_vector(value, at, data, start, size)
-            elif (
-                code == 0 or code == 17 or (code == 8 and size == 0)
-            ):  # NULL; JSON of no bytes, which is null
-                value[at] = 0
-                at += 1
-            else:  # ZERO, JSON or GEOMETRY that is not settled
-                return 2
-        put(value, offset_at + present * offset_size, at - data_at, offset_size)
-        if at - used > 134217728:
-            return 3
-
-        # The dictionary, that of this plan's last row if the keys are the same.
-        keys = image_keys[image]
-        last = 4 * (plan & 63)
-        if scratch[last] == plan and same_keys(heap, keys, scratch[last + 3]):
-            size = scratch[last + 2]
-            if size > len(metadata) - noted:
-                return 1
-            machine.copy(metadata, noted, metadata, scratch[last + 1], size)
-            noted += size
-        else:
-            if has_twins(names, name_offsets, order, base, width):
-                return 2
-            size = put_metadata(heap, names, name_offsets, base, width, keys, metadata, noted) - noted
-            if size < 0:
-                return 1
-            if size > 134217728:
-                return 3
-            scratch[last] = plan
-            scratch[last + 1] = noted
-            scratch[last + 2] = size
-            scratch[last + 3] = keys
-            noted += size
-        used = at
-        value_offsets[row] = used
-        metadata_offsets[row] = noted

@@ -23,4 +23,4 @@ cpdef int walk(
     int[::1] stops, unsigned char[::1] types, long long[::1] timestamps, long long[::1] server_ids, int[::1] flags,
     long long[::1] positions, long long base, const unsigned char[::1] uuids, const long long[::1] firsts, const long long[::1] starts,
     const long long[::1] ends, int including, long long[::1] progress
-) noexcept nogil
+) noexcept

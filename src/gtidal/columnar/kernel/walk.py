@@ -12,6 +12,11 @@ not fit, or behind a GTID that nobody wants and whose transaction goes beyond th
 
 import gtidal.columnar.kernel.machine as machine
 
+try:
+    import cython
+except ImportError:  # it is needed to compile only
+    import gtidal.columnar.kernel.without_cython as cython
+
 
 def unwanted_length(data, pos, end, uuids, firsts, starts, ends, including):
     """The length of the transaction whose GTID event is at ``pos``, if its GTID is not to be read; else 0.
@@ -88,53 +93,54 @@ def walk(
     """Index the events from ``pos`` on: where each begins, its size, where its body stops, its header's fields, and
     its position (``base`` is that of the first byte). ``checksums``: 0 there are none, 1 there are, 2 compare them.
     ``progress``: [0] where it stopped, [1] events in the index (in and out), [2] events jumped over."""
-    count = progress[1]
-    capacity = offsets.shape[0]
-    judging = firsts.shape[0] > 0
-    smallest = header_size
-    tail = 4 if checksums else 0
-    code = 0
-    while True:
-        if end - pos < 19:
-            break
-        size = machine.word_at(data, pos + 9)
-        if size < smallest or size > 1073741824:
-            code = 3
-            break
-        if size > end - pos:
-            break
-        kind = data[pos + 4]
-        if marked[kind]:
-            code = 2
-            break
-        if count >= capacity:
-            code = 1
-            break
-        if judging and (kind == 33 or kind == 34):
-            length = unwanted_length(
-                data, pos, pos + size - tail, uuids, firsts, starts, ends, including
-            )
-            if length:
-                progress[2] += 1
-                pos += length
-                if pos > end:
-                    code = 5
-                    break
-                continue
-        if checksums == 2 and size >= header_size + 4:
-            if machine.crc32(data, pos, pos + size - 4) != machine.word_at(data, pos + size - 4):
-                code = 4
+    with cython.nogil:
+        count = progress[1]
+        capacity = offsets.shape[0]
+        judging = firsts.shape[0] > 0
+        smallest = header_size
+        tail = 4 if checksums else 0
+        code = 0
+        while True:
+            if end - pos < 19:
                 break
-        offsets[count] = pos
-        sizes[count] = size
-        stops[count] = pos + size - tail
-        types[count] = kind
-        timestamps[count] = machine.word_at(data, pos)
-        server_ids[count] = machine.word_at(data, pos + 5)
-        flags[count] = data[pos + 17] | data[pos + 18] << 8
-        positions[count] = base + pos
-        count += 1
-        pos += size
-    progress[0] = pos
-    progress[1] = count
-    return code
+            size = machine.word_at(data, pos + 9)
+            if size < smallest or size > 1073741824:
+                code = 3
+                break
+            if size > end - pos:
+                break
+            kind = data[pos + 4]
+            if marked[kind]:
+                code = 2
+                break
+            if count >= capacity:
+                code = 1
+                break
+            if judging and (kind == 33 or kind == 34):
+                length = unwanted_length(
+                    data, pos, pos + size - tail, uuids, firsts, starts, ends, including
+                )
+                if length:
+                    progress[2] += 1
+                    pos += length
+                    if pos > end:
+                        code = 5
+                        break
+                    continue
+            if checksums == 2 and size >= header_size + 4:
+                if machine.crc32(data, pos, pos + size - 4) != machine.word_at(data, pos + size - 4):
+                    code = 4
+                    break
+            offsets[count] = pos
+            sizes[count] = size
+            stops[count] = pos + size - tail
+            types[count] = kind
+            timestamps[count] = machine.word_at(data, pos)
+            server_ids[count] = machine.word_at(data, pos + 5)
+            flags[count] = data[pos + 17] | data[pos + 18] << 8
+            positions[count] = base + pos
+            count += 1
+            pos += size
+        progress[0] = pos
+        progress[1] = count
+        return code

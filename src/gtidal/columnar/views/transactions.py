@@ -86,13 +86,8 @@ class TransactionColumns:
         return unsigned(self.of(place), self.of(Txn.PRESENT) & bit > 0)
 
     def tables(self) -> pa.Array:
-        names = pa.array(self.book.names, STRING)
-        if not len(names):
-            names = pa.array([""], STRING)
-        numbers_of_tables = self.followed.lanes.tables
-        first, sizes = self.of(Txn.TABLES), self.of(Txn.TABLES_COUNT)
-        members = names.take(pa.array(numbers_of_tables))
-        return lists(members, first, sizes)
+        lanes = self.followed.lanes
+        return lists(self.book.names, self.of(Txn.TABLES), self.of(Txn.TABLES_COUNT), numbers=lanes.tables)
 
 
 _T = TransactionColumns

@@ -1,0 +1,234 @@
+"""Cells to the columns of a typed table: row-major slots become flat arrays as Arrow has them.
+
+Every function takes one column of ``count`` images: ``slot`` is its place among an image's cells. The output's row
+``at`` is the first that is written, so that a column can be made of several blocks of cells. ``valid`` gets a byte for
+each row: 1 for values, 0 for nulls (also dates that are none). Numbers return how many nulls there are; what copies
+bytes returns -1 where there is no room, and then has done nothing that counts. Spans were checked when cells were made
+and settled, and are checked again.
+"""
+
+import gtidal.columnar.kernel.machine as machine
+
+try:
+    import cython
+except ImportError:  # it is needed to compile only
+    import gtidal.columnar.kernel.without_cython as cython
+
+LOW_HALF = 0xFFFFFFFF  # its C type is in the .pxd
+
+
+def put(out, at, number, size):
+    """The low bytes of a number, least significant first. The loops of known length become one store."""
+    if size == 8:
+        for i in range(8):
+            out[at + i] = number >> 8 * i & 255
+    elif size == 4:
+        for i in range(4):
+            out[at + i] = number >> 8 * i & 255
+    elif size == 2:
+        for i in range(2):
+            out[at + i] = number >> 8 * i & 255
+    else:
+        out[at] = number & 255
+
+
+def numbers(slots, states, image_cell, slot, count, size, out, at, valid):
+    """Numbers of ``size`` (1, 2, 4, 8) bytes: the slot's low ones. A null is 0."""
+    with cython.nogil:
+        nulls = 0
+        for i in range(count):
+            cell = image_cell[i] + slot
+            number = slots[cell]
+            good = 1
+            if states[cell]:
+                number = 0
+                good = 0
+                nulls += 1
+            valid[at + i] = good
+            put(out, (at + i) * size, number, size)
+        return nulls
+
+
+def wide(slots, states, image_cell, slot, count, kind, out, at, valid):
+    """Numbers of 16 bytes, as two of 8. ``kind``: 0 a signed slot, 1 an unsigned one, 2 two slots."""
+    with cython.nogil:
+        nulls = 0
+        for i in range(count):
+            cell = image_cell[i] + slot
+            low = slots[cell]
+            high = 0
+            good = 1
+            if states[cell]:
+                low = 0
+                good = 0
+                nulls += 1
+            elif kind == 2:
+                high = slots[cell + 1]
+            elif kind == 0 and low < 0:
+                high = -1
+            valid[at + i] = good
+            out[2 * (at + i)] = low
+            out[2 * (at + i) + 1] = high
+        return nulls
+
+
+def spans(data, heap, slots, states, image_cell, slot, count, out, offsets, at, valid):
+    """Texts and bytes. Bytes that are no text get 2 in ``valid``. ``offsets[at]`` is given. Returns nulls, or -1."""
+    with cython.nogil:
+        used = offsets[at]
+        room = out.shape[0]
+        end = data.shape[0]
+        heap_end = heap.shape[0]
+        nulls = 0
+        for i in range(count):
+            cell = image_cell[i] + slot
+            state = states[cell]
+            start = slots[cell] & LOW_HALF
+            size = slots[cell] >> 32
+            if state == 0 or state == 5:  # VALUE, RAW
+                if size > room - used or size > end - start:
+                    return -1
+                if size:
+                    machine.copy(out, used, data, start, size)
+                    used += size
+                valid[at + i] = 2 if state == 5 else 1
+            elif state == 4 or state == 6:  # HEAP, HEAP_BYTES
+                if size > room - used or size > heap_end - start:
+                    return -1
+                if size:
+                    machine.copy(out, used, heap, start, size)
+                    used += size
+                valid[at + i] = 1
+            else:
+                valid[at + i] = 0
+                nulls += 1
+            offsets[at + i + 1] = used
+        return nulls
+
+
+def geometries(data, slots, states, image_cell, slot, count, srids, out, offsets, at, valid):
+    """Spans of four bytes of SRID, little-endian, and the rest. Shorter than four: ``valid`` is 2, the rest is all. An
+    SRID of more than 31 bits: 3."""
+    with cython.nogil:
+        used = offsets[at]
+        room = out.shape[0]
+        end = data.shape[0]
+        nulls = 0
+        for i in range(count):
+            cell = image_cell[i] + slot
+            srids[at + i] = 0
+            if states[cell] == 0:
+                start = slots[cell] & LOW_HALF
+                size = slots[cell] >> 32
+                if size > room - used or size > end - start:
+                    return -1
+                valid[at + i] = 2
+                if size >= 4:
+                    srid = machine.word_at(data, start)
+                    valid[at + i] = 1
+                    if srid > 2147483647:
+                        valid[at + i] = 3
+                    else:
+                        srids[at + i] = srid
+                    start += 4
+                    size -= 4
+                if size:
+                    machine.copy(out, used, data, start, size)
+                    used += size
+            else:
+                valid[at + i] = 0
+                nulls += 1
+            offsets[at + i + 1] = used
+        return nulls
+
+
+def put_dictionary(heap, keys, out, at):
+    """VARIANT metadata of an image's keys, a span of the heap that ``documents.settle`` wrote; -1 if there is no room."""
+    start = keys & LOW_HALF
+    count = machine.word_at(heap, start)
+    texts = start + 4 + 2 * count
+    total = start + (keys >> 32) - texts
+    most = total if total > count + 1 else count + 1
+    size = 1
+    if most >= 65536:
+        size = 4
+    elif most >= 256:
+        size = 2
+    if 1 + (count + 3) * size + total > out.shape[0] - at:
+        return -1
+    out[at] = 1 | size - 1 << 6
+    put(out, at + 1, count + 1, size)  # the first is an empty name
+    at += 1 + size
+    put(out, at, 0, size)
+    put(out, at + size, 0, size)
+    at += 2 * size
+    end = 0
+    for i in range(count):
+        end += heap[start + 4 + 2 * i] | heap[start + 5 + 2 * i] << 8
+        put(out, at, end, size)
+        at += size
+    if total:
+        machine.copy(out, at, heap, texts, total)
+    return at + total
+
+
+def documents(
+    heap, slots, states, image_cell, slot, image_keys, count, value, value_offsets, metadata, metadata_offsets, at,
+    valid
+):  # fmt: skip
+    """A column of JSON that ``documents.settle`` made VARIANT. A document of no bytes is a VARIANT null."""
+    with cython.nogil:
+        used = value_offsets[at]
+        noted = metadata_offsets[at]
+        heap_end = heap.shape[0]
+        last_keys = 0  # the keys that the last dictionary was made of, and where that lies
+        last_at = 0
+        last_size = 0
+        nulls = 0
+        for i in range(count):
+            cell = image_cell[i] + slot
+            state = states[cell]
+            size = slots[cell] >> 32
+            start = slots[cell] & LOW_HALF
+            if state == 7 or (state == 0 and size == 0):  # VARIANT, VALUE
+                if state == 0:
+                    size = 1
+                if size > value.shape[0] - used or (state == 7 and size > heap_end - start):
+                    return -1
+                if state == 7:
+                    machine.copy(value, used, heap, start, size)
+                else:
+                    value[used] = 0
+                used += size
+                keys = image_keys[i] if state == 7 else 0
+                if not keys:
+                    if metadata.shape[0] - noted < 3:
+                        return -1
+                    metadata[noted] = 1
+                    metadata[noted + 1] = 0
+                    metadata[noted + 2] = 0
+                    noted += 3
+                elif (
+                    last_keys
+                    and last_keys >> 32 == keys >> 32
+                    and machine.same(heap, last_keys & LOW_HALF, heap, keys & LOW_HALF, keys >> 32)
+                ):
+                    if last_size > metadata.shape[0] - noted:
+                        return -1
+                    machine.copy(metadata, noted, metadata, last_at, last_size)
+                    noted += last_size
+                else:
+                    size = put_dictionary(heap, keys, metadata, noted) - noted
+                    if size < 0:
+                        return -1
+                    last_keys = keys
+                    last_at = noted
+                    last_size = size
+                    noted += size
+                valid[at + i] = 1
+            else:
+                valid[at + i] = 0
+                nulls += 1
+            value_offsets[at + i + 1] = used
+            metadata_offsets[at + i + 1] = noted
+        return nulls

@@ -1,0 +1,215 @@
+/* Text from bytes, where a loop in Cython would be slow: decimal numbers, base64, stretches of text that need no
+ * escape, and floating-point numbers as C's printf writes them. */
+
+#ifndef GTIDAL_TYPESET_H
+#define GTIDAL_TYPESET_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char gtidal_pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+                                   "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+                                   "8081828384858687888990919293949596979899";
+
+/* An unsigned number with at least so many digits (at most 20); gives how many it has. */
+static inline size_t gtidal_put_number(unsigned char *out, uint64_t number, size_t least)
+{
+    unsigned char text[20];
+    size_t at = 20;
+    while (number >= 100) {
+        at -= 2;
+        memcpy(text + at, gtidal_pairs + 2 * (number % 100), 2);
+        number /= 100;
+    }
+    if (number >= 10) {
+        at -= 2;
+        memcpy(text + at, gtidal_pairs + 2 * number, 2);
+    } else
+        text[--at] = (unsigned char)('0' + number);
+    while (20 - at < least)
+        text[--at] = '0';
+    memcpy(out, text + at, 20 - at);
+    return 20 - at;
+}
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+/* How many bytes at the beginning are no control characters and, unless `quote` is 0, neither that nor a backslash. */
+static inline size_t gtidal_plain(const unsigned char *data, size_t size, int quote)
+{
+    size_t at = 0;
+#if defined(__SSE2__)
+    const __m128i last = _mm_set1_epi8(31), quotes = _mm_set1_epi8((char)quote), backslashes = _mm_set1_epi8('\\');
+    while (size - at >= 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)(data + at));
+        __m128i found = _mm_cmpeq_epi8(_mm_min_epu8(bytes, last), bytes);
+        if (quote)
+            found = _mm_or_si128(found, _mm_or_si128(_mm_cmpeq_epi8(bytes, quotes), _mm_cmpeq_epi8(bytes, backslashes)));
+        int places = _mm_movemask_epi8(found);
+        if (places)
+            return at + (size_t)__builtin_ctz((unsigned)places);
+        at += 16;
+    }
+#endif
+    while (at < size && data[at] > 31 && !(quote && (data[at] == quote || data[at] == '\\')))
+        at++;
+    return at;
+}
+
+static unsigned char gtidal_base64_pairs[4096][2];
+static int gtidal_base64_ready = 0;
+
+static void gtidal_make_base64(void)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (int pair = 0; pair < 4096; pair++) {
+        gtidal_base64_pairs[pair][0] = (unsigned char)letters[pair >> 6];
+        gtidal_base64_pairs[pair][1] = (unsigned char)letters[pair & 63];
+    }
+    gtidal_base64_ready = 1;
+}
+
+/* Lines of 57 bytes, 76 letters, each with its line break; gives the text's size. */
+static size_t gtidal_base64(unsigned char *out, const unsigned char *data, size_t size)
+{
+    unsigned char *at = out;
+    if (!gtidal_base64_ready) /* every thread would write the same */
+        gtidal_make_base64();
+    while (size) {
+        size_t line = size < 57 ? size : 57;
+        size -= line;
+        while (line >= 3) {
+            uint32_t bits = (uint32_t)data[0] << 16 | (uint32_t)data[1] << 8 | data[2];
+            memcpy(at, gtidal_base64_pairs[bits >> 12], 2);
+            memcpy(at + 2, gtidal_base64_pairs[bits & 4095], 2);
+            at += 4;
+            data += 3;
+            line -= 3;
+        }
+        if (line) {
+            uint32_t bits = (uint32_t)data[0] << 16 | (line == 2 ? (uint32_t)data[1] << 8 : 0);
+            memcpy(at, gtidal_base64_pairs[bits >> 12], 2);
+            memcpy(at + 2, gtidal_base64_pairs[bits & 4095], 2);
+            at[3] = '=';
+            if (line == 1)
+                at[2] = '=';
+            at += 4;
+            data += line;
+        }
+        *at++ = '\n';
+    }
+    return (size_t)(at - out);
+}
+
+/* A finite number. Forms: 0 "%-20g" of four bytes, 1 "%-.20g" of eight, 2 "%.5e" of four. At most 40 letters; 0 if
+ * the locale's point is more than one byte. */
+static size_t gtidal_put_float(unsigned char *out, uint64_t bits, int form)
+{
+    char text[48];
+    int size;
+    if (form == 1) {
+        double value;
+        memcpy(&value, &bits, 8);
+        size = snprintf(text, sizeof text, "%-.20g", value);
+    } else {
+        uint32_t low = (uint32_t)bits;
+        float value;
+        memcpy(&value, &low, 4);
+        size = snprintf(text, sizeof text, form ? "%.5e" : "%-20g", (double)value);
+    }
+    if (size < 1 || size > 40)
+        return 0;
+    for (int at = 0; at < size; at++) {
+        if (text[at] & 128)
+            return 0;
+        out[at] = (unsigned char)(text[at] == ',' ? '.' : text[at]);
+    }
+    return (size_t)size;
+}
+
+/* Digits, without zeros at the end, and how many of them are before the point, as MySQL prints a JSON number: plain
+ * with up to 14 zeros after the point and 15 digits before it (or all it has, if some follow), else with an
+ * exponent. */
+static size_t gtidal_lay_out_double(unsigned char *out, int negative, const char *digits, int count, int point)
+{
+    unsigned char *at = out;
+    if (negative)
+        *at++ = '-';
+    if (!count) {
+        memcpy(at, "0.0", 3);
+        at += 3;
+    } else if (point < -14 || (point > 15 && point >= count)) {
+        *at++ = (unsigned char)digits[0];
+        if (count > 1) {
+            *at++ = '.';
+            memcpy(at, digits + 1, (size_t)count - 1);
+            at += count - 1;
+        }
+        *at++ = 'e';
+        if (point < 1)
+            *at++ = '-';
+        at += gtidal_put_number(at, (uint64_t)(point < 1 ? 1 - point : point - 1), 1);
+    } else if (point <= 0) {
+        memcpy(at, "0.00000000000000", 16);
+        at += 2 - point;
+        memcpy(at, digits, (size_t)count);
+        at += count;
+    } else if (count <= point) {
+        memset(at, '0', (size_t)point);
+        memcpy(at, digits, (size_t)count);
+        at += point;
+        memcpy(at, ".0", 2);
+        at += 2;
+    } else {
+        memcpy(at, digits, (size_t)point);
+        at[point] = '.';
+        memcpy(at + point + 1, digits + point, (size_t)(count - point));
+        at += count + 1;
+    }
+    return (size_t)(at - out);
+}
+
+/* A number written with an exponent or a point, taken apart and laid out anew. */
+static size_t gtidal_lay_out_text(unsigned char *out, const char *text)
+{
+    char digits[32];
+    int negative = *text == '-', count = 0, point = 0, seen_point = 0;
+    for (text += negative; *text && *text != 'e'; text++) {
+        if (*text < '0' || *text > '9')
+            seen_point = 1;
+        else {
+            if (count < 31 && (count || *text != '0'))
+                digits[count++] = *text;
+            else if (seen_point && !count)
+                point--; /* a zero between the point and the first digit */
+            if (!seen_point && count)
+                point++;
+        }
+    }
+    if (*text == 'e')
+        point += atoi(text + 1);
+    while (count && digits[count - 1] == '0')
+        count--;
+    return gtidal_lay_out_double(out, negative, digits, count, point);
+}
+
+/* A finite number whose shortest text has up to 15 digits; 0 if it may have more: at most 32 letters. A decimal of 15
+ * digits that gives the number is the only one of that length, so no other can be shorter. */
+static size_t gtidal_put_short_double(unsigned char *out, uint64_t bits)
+{
+    double value;
+    char text[48];
+    memcpy(&value, &bits, 8);
+    if (value != 0 && (bits >> 52 & 2047) == 0) /* subnormal: fewer digits may do */
+        return 0;
+    if (snprintf(text, sizeof text, "%.14e", value) >= 48 || strtod(text, NULL) != value)
+        return 0;
+    return gtidal_lay_out_text(out, text);
+}
+
+#endif

@@ -1,0 +1,511 @@
+"""Ordinary events in long stretches, for those who ask whether all is well and how much there is, not for values.
+
+A ``Survey`` goes through a log beside a decoder. Where the decoder stands it looks for a *stretch* of perfectly
+ordinary events: whole transactions (GTID, BEGIN, table maps and rows, XID), or table maps and rows inside of one. The
+kernel has compared their checksums and walked over their rows, and what else the reference decoder would refuse has
+been asked for all of them at once. The caller takes note of the stretch as a whole, and the decoder goes on behind it.
+At anything else there is no stretch, and the decoder reads the next event as it always did. So the reference decoder
+alone says what is wrong, and in its own words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import numpy as np
+
+from gtidal.columnar import kernel
+from gtidal.columnar.cells import NOT_OURS, RowEvents
+from gtidal.columnar.codes import NONE, ShapeCode, Txn
+from gtidal.columnar.following import ASK, DONE, FULL, IS_ROWS, OPEN, TABLE, Followed, Follower
+from gtidal.columnar.plan import PlanBook
+from gtidal.columnar.windows import Array, Place, Window, WindowReader
+from gtidal.errors import GtidalError
+from gtidal.events.format import Format
+from gtidal.events.frame import HEADER_SIZE
+from gtidal.events.statement import Query, RowsQuery
+from gtidal.events.table_map import TableMap
+from gtidal.events.transaction import AnonymousGtid, Gtid, TransactionPayload, Xid
+from gtidal.gtid.intervals import GNO_END
+from gtidal.gtid.mysql import GtidSet
+from gtidal.log.decoder import FIRST_EVENT, Keys, LogDecoder
+from gtidal.log.encryption import EncryptionHeader
+from gtidal.log.facts import Stretch
+
+WINDOW = 2 << 20
+"""What is read at a time: it should stay in the processor's cache."""
+SMALLEST_WINDOW = 1 << 16
+"""What is read where the last attempt found nothing."""
+SHORTEST = 16
+"""Fewer table maps and rows than these are quicker read one by one."""
+FIRST_PENALTY, LARGEST_PENALTY = 1 << 12, 1 << 22
+"""How many bytes are read event by event when a stretch that looked ordinary was not."""
+CELLS = 1 << 14
+IMAGES = 1 << 12
+CHUNK = 1 << 20
+
+_LOG_POS, _FLAGS, _UUID = 13, HEADER_SIZE + 6, HEADER_SIZE + 1
+_WRAP = 0xFFFFFFFF
+_IS_GTID = np.zeros(256, bool)
+_IS_GTID[[Gtid.code, AnonymousGtid.code]] = True
+_IS_ROWISH = IS_ROWS.copy()
+_IS_ROWISH[[TableMap.code, RowsQuery.code]] = True
+_REFUSING = (ShapeCode.DECIMAL, ShapeCode.WIDE_DECIMAL, ShapeCode.LONG_DECIMAL, ShapeCode.DATETIME)
+"""Shapes with bytes that are no value. All others are right if they are long enough."""
+
+
+class Feed:
+    """A file's bytes, from wherever a decoder goes on."""
+
+    def __init__(self, stream: BinaryIO, size: int | None = None) -> None:
+        self.stream = stream
+        self.size = size
+        """More is not read: what a running server adds meanwhile."""
+        self._at = 0
+        self._chunk = SMALLEST_WINDOW
+
+    def go_to(self, offset: int) -> None:
+        if offset != self._at:
+            self._at = offset
+            self._chunk = SMALLEST_WINDOW
+
+    def next(self) -> bytes:
+        """Some bytes more; none at the end. Others who read from the stream do not notice."""
+        size = self._chunk if self.size is None else min(self._chunk, self.size - self._at)
+        self._chunk = min(2 * self._chunk, CHUNK)
+        if size <= 0:
+            return b""
+        before = self.stream.tell()
+        self.stream.seek(self._at)
+        data = self.stream.read(size)
+        self.stream.seek(before)
+        self._at += len(data)
+        return data
+
+
+def head_size(decoder: LogDecoder) -> int:
+    """How many bytes of the file come before position 0."""
+    return EncryptionHeader.SIZE if decoder.encryption is not None else 0
+
+
+def go_behind(decoder: LogDecoder, stretch: Stretch, feed: Feed) -> None:
+    """The decoder goes on behind the stretch, as if it had read it."""
+    decoder.start_at(stretch.end, decoder.format, decoder.event_cipher)
+    if decoder.stream_cipher is not None:
+        decoder.stream_cipher.seek(stretch.end)
+    feed.go_to(head_size(decoder) + stretch.end)
+    decoder.context.tables.clear()
+    decoder.context.tables.update(stretch.maps)
+
+
+class Ordinary:
+    """A stretch: the events ``first`` to ``last`` of a window that was followed, those inside payloads included."""
+
+    def __init__(self, followed: Followed, book: PlanBook, first: int, last: int, transactions: int) -> None:
+        self.followed = followed
+        self.window = followed.window
+        self.book = book
+        self.first = first
+        self.last = last
+        self.transactions = transactions
+        """0: these are table maps and rows inside of one."""
+        self.maps: dict[int, TableMap] = {}
+        """Those in force behind the stretch."""
+
+    @property
+    def types(self) -> Array:
+        return self.window.index.types[self.first : self.last]
+
+    @property
+    def position(self) -> int:
+        return int(self.window.index.positions[self.first])
+
+    @property
+    def end(self) -> int:
+        return int(self.window.index.ends[self.last - 1])
+
+    def outer(self) -> Array:
+        """The places of the events that are not inside a payload."""
+        return self.first + np.flatnonzero(self.window.index.payloads[self.first : self.last] < 0)
+
+    def rows(self) -> Array:
+        """The places of rows events."""
+        return self.first + np.flatnonzero(IS_ROWS[self.types])
+
+    def table_maps(self) -> Array:
+        return self.first + np.flatnonzero(self.types == TableMap.code)
+
+    def gtid_events(self) -> Array:
+        """The places of the transactions' first events."""
+        ends = np.flatnonzero(self.types == Xid.code)
+        return self.first + np.concatenate(([0], ends[:-1] + 1))
+
+    def summary(self) -> Stretch | None:
+        """What is known of the stretch as a whole; None if a GTID is in it twice."""
+        gtids: GtidSet | None = None
+        anonymous = 0
+        if self.transactions:
+            numbers = self.followed.lanes.txn[Txn.GNO, : self.transactions]
+            anonymous = int(np.count_nonzero(numbers == NONE))
+            if anonymous < self.transactions and (gtids := self._gtids(numbers)) is None:
+                return None
+        index = self.window.index
+        outer = self.outer()
+        timestamps = index.timestamps[outer]
+        told = timestamps[timestamps != 0]
+        return Stretch(
+            position=self.position,
+            end=self.end,
+            events=len(outer),
+            inner_events=self.last - self.first - len(outer),
+            first_timestamp=int(told[0]) if len(told) else 0,
+            last_timestamp=int(told[-1]) if len(told) else 0,
+            log_pos=int(numbers_at(self.window.data, "<u4")[index.offsets[outer[-1]] + _LOG_POS]),
+            transactions=self.transactions,
+            anonymous=anonymous,
+            gtids=gtids,
+            tables=() if self.transactions else self._table_names(),
+            has_rows=bool(len(self.rows())),
+            maps=self.maps,
+        )
+
+    def _table_names(self) -> tuple[str, ...]:
+        plans = dict.fromkeys(self.followed.lanes.event_plan[self.table_maps()].tolist())
+        return tuple(self.book.plans[plan].name for plan in plans)
+
+    def _gtids(self, numbers: Array) -> GtidSet | None:
+        words = numbers_at(self.window.data, "<i8")
+        starts = self.window.index.offsets[self.gtid_events()] + _UUID
+        halves = np.stack((words[starts], words[starts + 8]), axis=1)
+        named = numbers != NONE
+        if not named.all():
+            numbers, halves = numbers[named], halves[named]
+        lanes: list[tuple[bytes, str, tuple[int, ...]]] = []
+        while len(numbers):
+            of_this = (halves == halves[0]).all(axis=1)
+            lane = _lane(numbers[of_this])
+            if lane is None:
+                return None
+            lanes.append((halves[0].tobytes(), "", lane))
+            numbers, halves = numbers[~of_this], halves[~of_this]
+        return GtidSet.from_lanes(lanes)
+
+
+def numbers_at(data: Array, kind: str) -> Array:
+    """A view of bytes as the numbers that begin at each of them."""
+    size = np.dtype(kind).itemsize
+    return np.ndarray((len(data) - size + 1,), kind, data, strides=(1,))
+
+
+def _lane(numbers: Array) -> tuple[int, ...] | None:
+    """Numbers as boundaries (``gtid.intervals``); None if one is there twice."""
+    steps = np.diff(numbers)
+    if (steps <= 0).any():
+        numbers = np.sort(numbers)
+        steps = np.diff(numbers)
+        if (steps == 0).any():
+            return None
+    breaks = np.flatnonzero(steps != 1)
+    firsts = numbers[np.concatenate(([0], breaks + 1))]
+    lasts = numbers[np.concatenate((breaks, [len(numbers) - 1]))]
+    return tuple(np.stack((firsts, lasts + 1), axis=1).reshape(-1).tolist())
+
+
+class Survey:
+    """Finds the stretches of one log. ``stop``: the position behind the log's last byte, where it may grow.
+    ``rows``: whether rows must decode. ``lengths``: whether transactions must be as long as they announce, and
+    payloads unpack to what they announce."""
+
+    def __init__(
+        self,
+        stream: BinaryIO,
+        name: str,
+        *,
+        keys: Keys | None = None,
+        verify_checksum: bool = True,
+        stop: int | None = None,
+        rows: bool = True,
+        lengths: bool = False,
+    ) -> None:
+        self.reader = WindowReader(
+            stream, name, keys=keys, verify_checksum=verify_checksum, window=WINDOW, stop=stop
+        )
+        self.book = PlanBook()
+        self.follower = Follower(self.reader.decoder, self.book, decode_rows=False)
+        self._row_checker = RowChecker(self.book) if rows else None
+        self._lengths = lengths
+        self._window: Window | None = None
+        self._outer: Array = np.zeros(0, np.int64)
+        self._breaks: Array = np.zeros(0, np.int64)
+        self._size = WINDOW
+        self._not_before = FIRST_EVENT + 1
+        self._penalty = FIRST_PENALTY
+        self._kept = -1
+        """Behind a stretch inside of a transaction: the position at which the follower's table maps hold."""
+
+    def stretch(
+        self, decoder: LogDecoder, *, whole: bool = True, within: bool = True, positions: bool = False
+    ) -> Ordinary | None:
+        """The stretch at the decoder's position. ``whole``: transactions may begin there; ``within``: table maps and
+        rows may come. ``positions``: every event must tell its own place."""
+        position = decoder.position
+        if position < self._not_before or decoder.encrypts_events or decoder.format.version < 4:
+            return None
+        place = self._find(position, decoder.format)
+        while place is not None:
+            assert self._window is not None
+            window = self._window
+            is_whole = bool(_IS_GTID[window.index.types[place]])
+            if not (whole if is_whole else within and self._is_long(place)):
+                return None
+            if decoder.context.tables and (is_whole or self._kept != position):
+                return None  # a statement that has not ended, which only the decoder knows of
+            found, code = self._follow(window, place, is_whole)
+            if found is not None:
+                return self._judged(found, positions)
+            if code != OPEN or window.position == position:
+                return None
+            place = self._read(position, decoder.format)
+        return None
+
+    def refuse(self, found: Ordinary) -> None:
+        """The stretch was not ordinary after all: some events more are read one by one."""
+        self._not_before = found.position + self._penalty
+        self._penalty = min(2 * self._penalty, LARGEST_PENALTY)
+
+    # --- windows
+
+    def _find(self, position: int, format: Format) -> int | None:
+        """The place of the event at ``position``, in a window that has it."""
+        window = self._window
+        if window is None or not window.position <= position < window.end or window.format != format:
+            return self._read(position, format)
+        place = self._place(position)
+        return self._read(position, format) if place is None else place
+
+    def _place(self, position: int) -> int | None:
+        assert self._window is not None
+        positions = self._window.index.positions
+        at = int(np.searchsorted(positions[self._outer], position))
+        place = int(self._outer[at]) if at < len(self._outer) else -1
+        return place if place >= 0 and positions[place] == position else None
+
+    def _read(self, position: int, format: Format) -> int | None:
+        """A window that begins at ``position``, and the place there, which is 0; None if there is none."""
+        reader = self.reader
+        follows = self._window is not None and self._window.end == position and not reader.is_inside
+        self._window = None
+        try:
+            if not follows or reader.decoder.format != format:
+                reader.seek(Place(position, format))
+            window = reader.next(self._size)
+        except GtidalError:
+            window = None
+        if window is None or not window.plain or window.position != position or window.format != format:
+            self._not_before = position + 1
+            self._size = SMALLEST_WINDOW
+            return None
+        self._size = min(4 * self._size, WINDOW)
+        self._window = window
+        index = window.index
+        self._outer = np.flatnonzero(index.payloads[: index.count] < 0)
+        self._breaks = np.flatnonzero(~_IS_ROWISH[index.types[: index.count]])
+        return 0
+
+    def _is_long(self, place: int) -> bool:
+        """Whether table maps and rows follow, and many."""
+        at = int(np.searchsorted(self._breaks, place))
+        assert self._window is not None
+        last = int(self._breaks[at]) if at < len(self._breaks) else self._window.count
+        if last == place:
+            return False
+        offsets = self._window.index.offsets
+        return last - place >= SHORTEST or int(offsets[last - 1] - offsets[place]) >= SMALLEST_WINDOW
+
+    # --- stretches
+
+    def _follow(self, window: Window, place: int, whole: bool) -> tuple[Ordinary | None, int]:
+        follower = self.follower
+        followed = follower.begin(window)
+        if whole or self._kept != int(window.index.positions[place]):
+            follower.reset()
+        first, stopped = place, place
+        while True:
+            code, stopped, at = follower.run(followed, stopped, not whole)
+            if code == TABLE:
+                try:
+                    follower.learn(followed, at)
+                except GtidalError:
+                    code = ASK
+                    break
+            elif code == FULL:
+                followed.lanes.grow()
+            else:
+                break
+        if stopped == first:
+            return None, code
+        found = Ordinary(followed, self.book, first, stopped, follower.transactions if whole else 0)
+        if self.reader.is_inside:  # the last payload goes on in the next window, and may yet be wrong
+            found = self._cut(found, int(self._outer[-1]))
+        return (found if found.last > first else None), code
+
+    def _judged(self, found: Ordinary, positions: bool) -> Ordinary | None:
+        """The stretch, up to the first event that is not ordinary."""
+        bad = self._first_bad(found, positions)
+        if bad is not None:
+            found = self._cut(found, bad)
+            if found.last == found.first:
+                self.refuse(found)
+                return None
+        self._kept = -1
+        if not found.transactions:
+            if bad is None:
+                found.maps = self.follower.maps_in_force()
+            self._kept = found.end
+        if found.end - found.position >= self._penalty:
+            self._penalty = FIRST_PENALTY
+        return found
+
+    def _cut(self, found: Ordinary, place: int) -> Ordinary:
+        """What of the stretch ends before ``place``: whole transactions, or whole statements."""
+        if found.transactions:
+            ends = np.flatnonzero(found.types == Xid.code)
+            count = int(np.searchsorted(ends, place - found.first))
+        else:
+            rows = found.rows()
+            flags = found.window.data[found.window.index.offsets[rows] + _FLAGS]
+            ends = rows[flags & 1 == 1] - found.first
+            ends = ends[: np.searchsorted(ends, place - found.first)]
+            count = len(ends)
+            self.follower.reset()
+        last = found.first + (int(ends[count - 1]) + 1 if count else 0)
+        return Ordinary(found.followed, found.book, found.first, last, count if found.transactions else 0)
+
+    def _first_bad(self, found: Ordinary, positions: bool) -> int | None:
+        """The place of an event with which something is wrong, such that all is well before it."""
+        bad = [self._bad_rows(found)]
+        if positions:
+            bad.append(self._out_of_place(found))
+        if found.transactions:
+            bad.append(self._bad_transaction(found))
+        return min((place for place in bad if place is not None), default=None)
+
+    def _bad_rows(self, found: Ordinary) -> int | None:
+        if self._row_checker is None:
+            return None
+        places = found.rows()
+        return self._row_checker.first_bad(found.followed, places) if len(places) else None
+
+    def _out_of_place(self, found: Ordinary) -> int | None:
+        index, outer = found.window.index, found.outer()
+        log_pos = numbers_at(found.window.data, "<u4")[index.offsets[outer] + _LOG_POS]
+        wrong = log_pos != (index.ends[outer] & _WRAP)
+        return int(outer[np.argmax(wrong)]) if wrong.any() else None
+
+    def _bad_transaction(self, found: Ordinary) -> int | None:
+        """Of its numbers, of how its last statement ends, of its payload."""
+        index, data, txn = found.window.index, found.window.data, found.followed.lanes.txn
+        count = found.transactions
+        wrong = txn[Txn.GNO, :count] >= GNO_END
+        ends = found.first + np.flatnonzero(found.types == Xid.code)
+        before = index.types[ends - 1]
+        ended = IS_ROWS[before] & (data[index.offsets[ends - 1] + _FLAGS] & 1 == 1)
+        wrong |= ~ended & (before != Query.code)
+        if self._lengths:
+            announced = txn[Txn.ANNOUNCED_LENGTH, :count]
+            length = txn[Txn.END_POSITION, :count] - txn[Txn.POSITION, :count]
+            wrong |= (announced > 0) & (announced != length)
+        bad = [int(ends[np.argmax(wrong)])] if wrong.any() else []
+        if len(self._outer) != index.count:
+            bad += self._bad_payloads(found)
+        return min(bad, default=None)
+
+    def _bad_payloads(self, found: Ordinary) -> Iterator[int]:
+        """Payloads that hold transactions of their own, or not what they announce."""
+        index = found.window.index
+        inside = index.payloads[found.first : found.last] >= 0
+        begins = np.flatnonzero(inside & _IS_GTID[found.types])
+        if len(begins):
+            yield found.first + int(begins[0])
+        if not self._lengths:
+            return
+        sizes = np.concatenate(([0], np.cumsum(np.where(inside, index.sizes[found.first : found.last], 0))))
+        payloads = np.flatnonzero(found.types == TransactionPayload.code)
+        outer = np.flatnonzero(~inside)
+        behind = np.append(outer, len(inside))[np.searchsorted(outer, payloads, "right")]
+        announced = index.extras[found.first + payloads]
+        wrong = (announced != NONE) & (announced != sizes[behind] - sizes[payloads])
+        if wrong.any():
+            yield found.first + int(payloads[np.argmax(wrong)])
+
+
+class RowChecker:
+    """Whether rows decode."""
+
+    def __init__(self, book: PlanBook) -> None:
+        self.book = book
+        self._refusing = np.zeros(0, bool)
+        """For each plan: whether it has columns whose bytes may be no value."""
+        self._slots = np.zeros(CELLS, np.int64)
+        self._states = np.zeros(CELLS, np.uint8)
+        self._image_cell = memoryview(np.zeros(IMAGES, np.int32))
+        self._image_event = memoryview(np.zeros(IMAGES, np.int32))
+        self._progress = memoryview(np.zeros(4, np.int64))
+
+    def first_bad(self, followed: Followed, places: Array) -> int | None:
+        """The place of the first event with a row that does not decode."""
+        refusing = self._plans()[followed.lanes.event_plan[places]]
+        if not refusing.any():
+            return self._walk(followed, places)
+        if refusing.all():
+            return self._read(followed, places)
+        bad = (self._walk(followed, places[~refusing]), self._read(followed, places[refusing]))
+        return min((place for place in bad if place is not None), default=None)
+
+    def _plans(self) -> Array:
+        book = self.book
+        for plan in range(len(self._refusing), len(book.plans)):
+            first, width = book.first.array[plan], book.width.array[plan]
+            refuses = bool(np.isin(book.shape.array[first : first + width], _REFUSING).any())
+            self._refusing = np.append(self._refusing, refuses)
+        return self._refusing
+
+    def count(self, followed: Followed, places: Array) -> Array:
+        """How many rows these events have, all of which decode."""
+        return self._walked(followed, places)[0]
+
+    def _walk(self, followed: Followed, places: Array) -> int | None:
+        return self._walked(followed, places)[1]
+
+    def _walked(self, followed: Followed, places: Array) -> tuple[Array, int | None]:
+        book, progress, events = self.book, self._progress, RowEvents(followed, places)
+        counts = np.zeros(len(places), np.int32)
+        progress[0] = 0
+        code = kernel.cells.count(
+            memoryview(followed.window.data), memoryview(events.starts), memoryview(events.ends),
+            memoryview(events.plans), memoryview(events.befores), memoryview(events.afters), len(places),
+            book.first.view, book.width.view, book.shape.view, book.size.view, memoryview(counts), progress,
+        )  # fmt: skip
+        return counts, None if code == DONE else int(places[progress[0]])
+
+    def _read(self, followed: Followed, places: Array) -> int | None:
+        """Cells are made of the rows, and thrown away."""
+        book, progress, events = self.book, self._progress, RowEvents(followed, places)
+        need = 2 * int(book.slots.array[events.plans].max(initial=1))
+        if need > len(self._slots):
+            self._slots, self._states = np.zeros(need, np.int64), np.zeros(need, np.uint8)
+        progress[0], progress[1] = 0, -1
+        while True:
+            progress[2] = progress[3] = 0
+            code = kernel.cells.fill(
+                memoryview(followed.window.data), memoryview(events.starts), memoryview(events.ends),
+                memoryview(events.plans), memoryview(events.befores), memoryview(events.afters), len(places),
+                book.first.view, book.width.view, book.slots.view, book.shape.view, book.size.view,
+                book.argument1.view, book.argument2.view, book.slot.view, memoryview(self._slots),
+                memoryview(self._states), self._image_cell, self._image_event, progress,
+            )  # fmt: skip
+            if code == DONE:
+                return None
+            if code == NOT_OURS:
+                return int(places[progress[0]])

@@ -1,0 +1,263 @@
+"""What the views ``changes`` and ``rows`` share: from rows events to batches.
+
+A ``RowEventReader`` goes through the windows of one log. Rows that the kernel reads come as ``Images``; those of events
+that it refuses, and of the ones that only the reference decoder knows, come as that decoder's values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from gtidal.columnar.arrays import Array, Texts, numbers, timestamps
+from gtidal.columnar.cells import Cells, Images, RowEvents, count_rows, reference_rows
+from gtidal.columnar.codes import OUTCOMES, Txn
+from gtidal.columnar.following import IS_ROWS, Followed
+from gtidal.columnar.plan import PlanBook
+from gtidal.columnar.schemas import BIGINT
+from gtidal.columnar.selection import Selector
+from gtidal.errors import DecodeError, GtidalError, MissingTableMap
+from gtidal.events.registry import Event
+from gtidal.events.rows import RowsEvent
+from gtidal.events.table_map import TableMap
+
+INSERT, UPDATE, DELETE = range(3)
+OPERATION_OF_TYPE = np.zeros(256, np.int32)
+OPERATION_OF_TYPE[[24, 31]] = UPDATE
+OPERATION_OF_TYPE[[25, 32]] = DELETE
+_OUTCOME_TEXTS = Texts.of(OUTCOMES)
+
+
+class HasPlace(Protocol):
+    """A change that the kernel has no part in."""
+
+    @property
+    def place(self) -> int: ...
+
+
+Odd = TypeVar("Odd", bound=HasPlace)
+
+
+class ChangeBlock:
+    """Some changes of one window: of which event each is, and its number in its transaction."""
+
+    def __init__(self, file: str, followed: Followed, events: Array, rows: Array) -> None:
+        self.file = file
+        self.followed = followed
+        self.index = followed.window.index
+        self.events = events
+        """The place of each change's event."""
+        self.rows = rows
+        """The number of each change in its transaction."""
+        self.transactions = followed.lanes.event_txn[events]
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def of_transaction(self, place: Txn) -> Array:
+        return self.followed.rows[:, place][self.transactions]
+
+    def text_of_transaction(self, start: Txn, size: Txn) -> pa.Array:
+        rows = self.followed.rows
+        return Texts(self.followed.lanes.heap, rows[:, start], rows[:, size]).pick(self.transactions)
+
+    def make_file(self) -> pa.Array:
+        return Texts.of([self.file]).one(0, len(self))
+
+    def make_position(self) -> pa.Array:
+        return numbers(self.index.positions[self.events], BIGINT)
+
+    def make_row(self) -> pa.Array:
+        return numbers(self.rows, BIGINT)
+
+    def make_transaction_position(self) -> pa.Array:
+        return numbers(self.of_transaction(Txn.POSITION), BIGINT)
+
+    def make_commit_timestamp(self) -> pa.Array:
+        return timestamps(self.of_transaction(Txn.IMMEDIATE_TIMESTAMP))
+
+    def make_gtid(self) -> pa.Array:
+        return self.text_of_transaction(Txn.GTID, Txn.GTID_SIZE)
+
+    def make_outcome(self) -> pa.Array:
+        return _OUTCOME_TEXTS.pick(self.of_transaction(Txn.OUTCOME))
+
+    def make_xa(self) -> pa.Array:
+        return self.text_of_transaction(Txn.XA, Txn.XA_SIZE)
+
+
+class RowNumbers:
+    """Numbers the changes of a transaction: 0, 1, 2 …, across blocks and windows."""
+
+    def __init__(self) -> None:
+        self.state: tuple[int, int] = (-1, 0)
+        """The position of the last transaction seen, and the number of its next change."""
+
+    def number(self, positions: Array, passed_over: Array | None = None) -> Array:
+        """For changes in order, by their transactions' positions. ``passed_over``: how many rows of the transaction
+        stand before each and are not shown, counted within these changes and those before them."""
+        count = len(positions)
+        if not count:
+            return np.zeros(0, np.int64)
+        begins = np.flatnonzero(np.concatenate(([True], positions[1:] != positions[:-1])))
+        first = np.repeat(begins, np.diff(np.append(begins, count)))
+        rows = np.arange(count, dtype=np.int64) - first
+        position, following = self.state
+        if int(positions[0]) == position:
+            rows[: int(begins[1]) if len(begins) > 1 else count] += following
+        self.state = int(positions[-1]), int(rows[-1]) + 1
+        return rows if passed_over is None else rows + passed_over
+
+
+class RowEventReader(Generic[Odd]):
+    """Makes the batches of one log."""
+
+    def __init__(self, book: PlanBook, selector: Selector, file: str, *, numbered: bool) -> None:
+        self.book = book
+        self.selector = selector
+        self.file = file
+        self.cells = Cells(book, file)
+        self.row_numbers = RowNumbers()
+        self._numbered = numbered
+
+    # --- what a view adds
+
+    def image_batch(self, followed: Followed, images: Images, skipped: Array | None) -> pa.RecordBatch | None:
+        """Images of the kernel's. What cannot be made of one cuts it off, with all behind it."""
+        raise NotImplementedError
+
+    def odd_batch(self, followed: Followed, changes: list[Odd], skipped: Array | None) -> pa.RecordBatch:
+        raise NotImplementedError
+
+    def odd_changes(self, followed: Followed, place: int, event: Event) -> Iterator[Odd]:
+        """The changes of an event that the kernel did not follow."""
+        raise NotImplementedError
+
+    def odd_rows(self, followed: Followed, place: int, event: RowsEvent, plan: int) -> Iterator[Odd]:
+        """The changes of a rows event that the reference decoder decoded."""
+        raise NotImplementedError
+
+    def runs(self, followed: Followed, places: Array) -> Iterator[Array]:
+        """Rows events whose images can share a batch."""
+        yield places
+
+    # --- all of them
+
+    def batches(self, followed: Followed) -> Iterator[pa.RecordBatch]:
+        """The changes of a window whose transactions are all known."""
+        count = followed.events
+        if not len(followed.rows):
+            return
+        lanes, types = followed.lanes, followed.window.index.types[:count]
+        shown = self.selector.committed(followed)
+        numbers_of = lanes.event_txn[:count]
+        of_shown = (numbers_of >= 0) & shown[numbers_of]
+        is_rows = (lanes.event_plan[:count] >= 0) & IS_ROWS[types]
+        keep = of_shown & self.selector.by_header(followed.window, count)
+        if self.selector.selection.by_table:
+            keep &= self.selector.of_tables(followed)
+        skipped = self._count_skipped(followed, is_rows & of_shown & ~keep, is_rows & keep)
+        places = np.flatnonzero(is_rows & keep)
+        odd = self._odd(followed, of_shown)
+        begin = 0
+        while begin < len(places) or odd:
+            next_odd = odd[0].place if odd else count
+            end = int(np.searchsorted(places, next_odd))
+            if end > begin:
+                for run in self.runs(followed, places[begin:end]):
+                    yield from self._rows(followed, run, skipped)
+                begin = end
+            if odd:
+                next_rows = int(places[begin]) if begin < len(places) else count
+                now = [change for change in odd if change.place < next_rows]
+                odd = odd[len(now) :]
+                yield self.odd_batch(followed, now, skipped)
+
+    def _count_skipped(self, followed: Followed, skipped: Array, kept: Array) -> Array | None:
+        """For each event, how many rows of its transaction stand before it that are not shown: so that rows keep
+        their numbers whatever is selected. Only transactions of which something is shown are counted."""
+        if not self._numbered or not skipped.any():
+            return None
+        numbers_of = followed.lanes.event_txn[: followed.events]
+        has_shown = np.zeros(len(followed.rows) + 1, bool)
+        has_shown[numbers_of[kept]] = True
+        places = np.flatnonzero(skipped & has_shown[numbers_of])
+        before = np.zeros(followed.events + 1, np.int64)
+        try:
+            before[places + 1] = count_rows(followed, places, self.book, self.file)
+        except GtidalError:
+            return None  # rows of another table that nobody can read: those that can be are numbered without them
+        np.cumsum(before, out=before)
+        firsts = (
+            np.searchsorted(numbers_of, numbers_of, side="left") if (np.diff(numbers_of) >= 0).all() else None
+        )
+        base = before[firsts] if firsts is not None else 0
+        return before[:-1] - base
+
+    def _rows(self, followed: Followed, places: Array, skipped: Array | None) -> Iterator[pa.RecordBatch]:
+        window = followed.window
+        begin = 0
+        while begin < len(places):
+            rest = RowEvents(followed, places[begin:])
+            begin = len(places)
+            for images in self.cells.fill(window, rest):
+                batch = self.image_batch(followed, images, skipped)
+                if batch is not None:
+                    yield batch
+                if images.refused is not None:
+                    plan = int(followed.lanes.event_plan[images.refused])
+                    event = reference_rows(window, images.refused, self.book, plan, self.file)
+                    changes = list(self.odd_rows(followed, images.refused, event, plan))
+                    changes = changes[images.refused_rows :]
+                    if changes:
+                        yield self.odd_batch(followed, changes, skipped)
+                    begin = int(np.searchsorted(places, images.refused)) + 1
+                    break
+
+    def _odd(self, followed: Followed, shown: Array) -> list[Odd]:
+        changes: list[Odd] = []
+        for place, event in followed.asked:
+            if place < followed.events and shown[place]:
+                changes.extend(self._changes_of(followed, place, event))
+        return changes
+
+    def _changes_of(self, followed: Followed, place: int, event: Event) -> Iterator[Odd]:
+        if not self.selector.by_header(followed.window, followed.events)[place]:
+            return
+        if not isinstance(event, RowsEvent):
+            yield from self.odd_changes(followed, place, event)
+        elif not event.is_dummy or event.table is not None:
+            table = self.table_of(event)
+            if not self.selector.selection.by_table or self.selector.matches(table.schema, table.table):
+                yield from self.odd_rows(followed, place, event, -1)
+
+    def table_of(self, event: RowsEvent) -> TableMap:
+        """The table of decoded rows."""
+        problem: GtidalError | None = None
+        if event.table is None:
+            problem = MissingTableMap(
+                f"table id {event.table_id} has no table map before it", field="table_id"
+            )
+        elif event.undecoded:
+            problem = DecodeError(
+                "rows that cannot be decoded: they were logged by a server whose format the log does not describe"
+            )
+        if problem is not None:
+            raise problem.at(file=self.file, position=event.header.position, event=event.name)
+        assert event.table is not None
+        return event.table
+
+    def number(self, followed: Followed, events: Array, skipped: Array | None) -> Array:
+        """The numbers of changes, given by their events' places."""
+        positions = followed.rows[:, Txn.POSITION][followed.lanes.event_txn[events]]
+        return self.row_numbers.number(positions, None if skipped is None else skipped[events])
+
+
+def first_images(operations: Array) -> Array:
+    """Of images in order, with their operations: which ones begin a change. The before and the after image of an update
+    stand side by side."""
+    updates = operations == UPDATE
+    return ~(updates & (np.cumsum(updates) % 2 == 0))

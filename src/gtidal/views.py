@@ -1,0 +1,317 @@
+"""``gtidal.events``, ``transactions``, ``changes`` and ``rows``: logs as Arrow.
+
+Each gives a ``pyarrow.RecordBatchReader``: DuckDB, Polars and pandas take it as it is. Nothing is read before the
+first batch is asked for. This is where files (``sources``) and the kernel (``columnar``) meet.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from threading import local
+from typing import TYPE_CHECKING, Any
+
+from gtidal.errors import UsageError
+from gtidal.sources.files import LogFile, find_logs
+from gtidal.sources.keyring import KeyStore
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from gtidal.columnar.scanning import LogScan, Scan, Stretch
+    from gtidal.columnar.selection import AnyGtidSet
+    from gtidal.gtid import GtidSet
+
+Paths = str | Path | Iterable[str | Path]
+Bound = str | int | datetime | None
+Words = str | Iterable[str] | None
+Numbers = int | Iterable[int] | None
+
+BATCH_ROWS = 1 << 13
+"""Batches with fewer rows are put together."""
+
+
+def events(
+    paths: Paths,
+    *,
+    detail: bool = False,
+    columns: Sequence[str] | None = None,
+    **options: Any,
+) -> pa.RecordBatchReader:
+    """One row per event, those inside compressed payloads too; with ``detail`` also every decoded field.
+
+    Options are those of all views: see ``changes``."""
+    from gtidal.columnar.schemas import EVENTS
+    from gtidal.columnar.views.events import SCHEMA_WITH_DETAIL
+
+    schema = SCHEMA_WITH_DETAIL if detail or "detail" in (columns or ()) else EVENTS
+    return _read("events", paths, schema, columns, options)
+
+
+def transactions(
+    paths: Paths, *, columns: Sequence[str] | None = None, **options: Any
+) -> pa.RecordBatchReader:
+    """One row per transaction, whatever its outcome: GTID, times, sizes, tables, rows.
+
+    Options are those of all views: see ``changes``."""
+    from gtidal.columnar.schemas import TRANSACTIONS
+
+    return _read("transactions", paths, TRANSACTIONS, columns, options)
+
+
+def changes(
+    paths: Paths,
+    *,
+    columns: Sequence[str] | None = None,
+    images: str = "variant",
+    include_uncommitted: bool = False,
+    start: Bound | GtidSet = None,
+    stop: Bound = None,
+    include_gtids: str | AnyGtidSet | None = None,
+    exclude_gtids: str | AnyGtidSet | None = None,
+    schemas: Words = None,
+    tables: Words = None,
+    types: str | int | Iterable[str | int] | None = None,
+    server_ids: Numbers = None,
+    exclude_server_ids: Numbers = None,
+    verify_checksum: bool = True,
+    threads: int | None = None,
+    schema_from: str | Path | Mapping[str, Any] | None = None,
+    assume_charset: str | None = None,
+    key_file: str | Path | None = None,
+) -> pa.RecordBatchReader:
+    """One row per changed row of any table, before and after as VARIANT, and one per statement that may have
+    changed data.
+
+    ``columns``: only these, in this order; nothing else is computed. ``images="json"``: before and after as JSON text.
+    ``start``, ``stop``: a position (``binlog.000024:197``; a number means the first or last file), a time (ISO 8601,
+    UTC unless it says otherwise; ``stop`` is exclusive), or for ``start`` a GTID set that is already had. A
+    transaction counts as a whole, by its first event.
+    ``schemas``, ``tables``: names, ``*`` for any characters. ``types``: event types by name or number.
+    ``schema_from``: a file of CREATE TABLE statements, a server, or a mapping, for logs that do not name columns;
+    ``assume_charset``: what text is in where the log does not tell. ``key_file``: for encrypted logs.
+    ``threads``: how many read at a time; all processors unless told. The order of rows does not depend on it."""
+    from gtidal.columnar.schemas import CHANGES
+
+    options: dict[str, Any] = {
+        name: value
+        for name, value in locals().items()
+        if name in _OPTIONS and name not in ("CHANGES", "columns", "images")
+    }
+    if images not in ("variant", "json"):
+        raise UsageError(f"images={images!r}: variant or json")
+    return _read("changes", paths, CHANGES, columns, options, images)
+
+
+_OPTIONS = frozenset(
+    ("include_uncommitted", "start", "stop", "include_gtids", "exclude_gtids", "schemas", "tables", "types",
+     "server_ids", "exclude_server_ids", "verify_checksum", "threads", "schema_from", "assume_charset", "key_file")
+)  # fmt: skip
+
+
+def _read(
+    view: str,
+    paths: Paths,
+    schema: pa.Schema,
+    columns: Sequence[str] | None,
+    options: dict[str, Any],
+    images: str = "variant",
+) -> pa.RecordBatchReader:
+    import pyarrow as pa
+
+    from gtidal.columnar import kernel
+    from gtidal.columnar.scanning import VIEWS, Scan
+    from gtidal.columnar.views.changes import schema_of
+
+    if unknown := set(options) - _OPTIONS:
+        raise UsageError(f"no option {', '.join(sorted(unknown))}; there are {', '.join(sorted(_OPTIONS))}")
+    chosen = _chosen(columns, schema.names)
+    kernel.announce()
+    files = find_logs(paths)
+    request = Request.of(files, options)
+    scan = Scan(
+        columns=chosen,
+        selection=request.selection,
+        images=images,
+        verify_checksum=options.get("verify_checksum", True),
+        keys=KeyStore(None, options.get("key_file")),
+        settle=request.settle,
+    )
+    shown = schema_of(chosen, images) if view == "changes" else pa.schema([schema.field(name) for name in chosen])
+    batches = _batches(view, VIEWS[view], request, scan, _threads(options.get("threads")))
+    return pa.RecordBatchReader.from_batches(shown, batches)
+
+
+def _chosen(columns: Sequence[str] | None, names: list[str]) -> tuple[str, ...]:
+    if columns is None:
+        return tuple(names)
+    if isinstance(columns, str):
+        raise UsageError(f"columns={columns!r}: give a list of names")
+    for name in columns:
+        if name not in names:
+            raise UsageError(f"no column {name}; there are {', '.join(names)}")
+    return tuple(columns)
+
+
+def _threads(given: int | None) -> int:
+    if given is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if given < 1:
+        raise UsageError(f"threads={given}: at least 1")
+    return given
+
+
+# --- what is asked for
+
+
+@dataclass(frozen=True)
+class Request:
+    """The files of a read, from where to where, and what is selected."""
+
+    files: list[LogFile]
+    start: int | None
+    stop: int | None
+    selection: Any
+    settle: Any
+
+    @staticmethod
+    def of(files: list[LogFile], options: Mapping[str, Any]) -> Request:
+        from gtidal.requests import place_of, selection_of, settle_of
+
+        start_at, start_gtids, start_time = place_of("start", options.get("start"))
+        stop_at, stop_gtids, stop_time = place_of("stop", options.get("stop"))
+        if stop_gtids is not None:
+            raise UsageError("stop is a position or a time; for GTIDs use include_gtids")
+        selection = selection_of(options, start_gtids, start_time, stop_time)
+        files, start, stop = _between(files, start_at, stop_at)
+        return Request(files, start, stop, selection, settle_of(options))
+
+
+Position = tuple[str | None, int] | None
+
+
+def _between(
+    files: list[LogFile], start: Position, stop: Position
+) -> tuple[list[LogFile], int | None, int | None]:
+    """The files from one position to another, and the positions in the first and in the last."""
+    first = _index(files, start[0], "start") if start and start[0] else 0
+    last = _index(files, stop[0], "stop") if stop and stop[0] else len(files) - 1
+    return files[first : last + 1], start[1] if start else None, stop[1] if stop else None
+
+
+def _index(files: list[LogFile], name: str, option: str) -> int:
+    for index, file in enumerate(files):
+        if file.name == name:
+            return index
+    raise UsageError(f"{option}: no file {name} among {', '.join(file.name for file in files[:5])}")
+
+
+# --- reading, by one thread or several
+
+
+def _batches(view: str, read: Any, request: Request, scan: Scan, threads: int) -> Iterator[pa.RecordBatch]:
+    from gtidal.columnar.scanning import Stretch
+
+    files = request.files
+    last = len(files) - 1
+    tasks: list[tuple[LogFile, Stretch]] = []
+    for index, file in enumerate(files):
+        start = request.start if index == 0 else None
+        stop = request.stop if index == last else None
+        tasks.append((file, Stretch(start, stop)))
+    if threads == 1 or (len(tasks) == 1 and files[0].size < 2 * _STRETCH):
+        for file, stretch in tasks:
+            yield from _coalesced(_one(read, file, scan, stretch))
+        return
+    yield from _coalesced(_in_parallel(read, tasks, scan, threads))
+
+
+_STRETCH = 16 << 20
+
+
+def _one(read: Any, file: LogFile, scan: Scan, stretch: Stretch) -> Iterator[pa.RecordBatch]:
+    from gtidal.columnar.scanning import LogScan
+
+    with file.open_raw() as stream:
+        yield from read(LogScan(stream, file.name, scan, stretch))
+
+
+def _in_parallel(
+    read: Any, tasks: list[tuple[LogFile, Stretch]], scan: Scan, threads: int
+) -> Iterator[pa.RecordBatch]:
+    """Stretches read by several threads, given out in order. Not more are read ahead than threads can work on."""
+    kept = local()
+    pool = ThreadPoolExecutor(threads, "gtidal")
+    waiting: deque[Future[list[pa.RecordBatch]]] = deque()
+    todo = _stretches(tasks, scan)
+    try:
+        while True:
+            while len(waiting) <= threads and (task := next(todo, None)) is not None:
+                waiting.append(pool.submit(_read_stretch, kept, read, scan, *task))
+            if not waiting:
+                return
+            yield from waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()
+        pool.shutdown(wait=True)
+
+
+def _stretches(tasks: list[tuple[LogFile, Stretch]], scan: Scan) -> Iterator[tuple[LogFile, Stretch]]:
+    from gtidal.columnar.splitting import split
+    from gtidal.columnar.windows import WindowReader
+
+    for file, whole in tasks:
+        size = min(file.size, whole.stop or file.size)
+        if size < 2 * _STRETCH:
+            yield file, whole
+            continue
+        with file.open_raw() as stream:
+            cuts = [
+                place.position
+                for place in split(WindowReader(stream, file.name, keys=scan.keys), size, _STRETCH)
+                if place.position > (whole.start or 0)
+            ]
+        for start, stop in zip([whole.start, *cuts], [*cuts, whole.stop], strict=True):
+            yield file, replace(whole, start=start, stop=stop)
+
+
+def _read_stretch(
+    kept: Any, read: Any, scan: Scan, file: LogFile, stretch: Stretch
+) -> list[pa.RecordBatch]:
+    """In a thread: each keeps its reader, with all that it has allocated and learnt, from stretch to stretch."""
+    from gtidal.columnar.scanning import LogScan
+
+    made: tuple[LogFile, LogScan] | None = getattr(kept, "scan", None)
+    if made is not None and made[0] == file and stretch.start is not None:
+        made[1].go_to(stretch)
+    else:
+        if made is not None:
+            made[1].reader.stream.close()
+        made = kept.scan = (file, LogScan(file.open_raw(), file.name, scan, stretch))
+    return list(read(made[1]))
+
+
+def _coalesced(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Small batches put together; large ones are not copied."""
+    import pyarrow as pa
+
+    small: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        large = batch.num_rows >= BATCH_ROWS
+        if small and (large or rows + batch.num_rows > BATCH_ROWS):
+            yield pa.concat_batches(small) if len(small) > 1 else small[0]
+            small, rows = [], 0
+        if large:
+            yield batch
+        elif batch.num_rows:
+            small.append(batch)
+            rows += batch.num_rows
+    if small:
+        yield pa.concat_batches(small) if len(small) > 1 else small[0]
