@@ -18,10 +18,12 @@ import sanitize  # tools/sanitize.py
 KEPT = sanitize.FOLDER / "kept"
 
 
-def fuzz(seconds: float, seed: str, workers: int, *, keep: bool) -> tuple[bool, str]:
+def fuzz(seconds: float, seed: str, workers: int, *, keep: bool, views: bool = True) -> tuple[bool, str]:
     """Whether nothing was found, and what the processes said."""
     package = sanitize.build()
     options = ["--seconds", str(seconds)]
+    if not views:
+        options.append("--no-views")
     if keep:
         KEPT.mkdir(exist_ok=True)
         options += ["--kept", str(KEPT)]
@@ -48,8 +50,9 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", default=str(int(time.time())), help="the time, unless given")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--no-views", action="store_true", help="judge the kernel's stages only")
     options = parser.parse_args()
-    fine, said = fuzz(options.seconds, options.seed, options.workers, keep=True)
+    fine, said = fuzz(options.seconds, options.seed, options.workers, keep=True, views=not options.no_views)
     print(said, end="")
     return 0 if fine else 1
 

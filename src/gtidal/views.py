@@ -245,14 +245,14 @@ def _in_parallel(
     read: Any, tasks: list[tuple[LogFile, Stretch]], scan: Scan, threads: int
 ) -> Iterator[pa.RecordBatch]:
     """Stretches read by several threads, given out in order. Not more are read ahead than threads can work on."""
-    kept = local()
+    workers = Workers(read, scan)
     pool = ThreadPoolExecutor(threads, "gtidal")
     waiting: deque[Future[list[pa.RecordBatch]]] = deque()
     todo = _stretches(tasks, scan)
     try:
         while True:
             while len(waiting) <= threads and (task := next(todo, None)) is not None:
-                waiting.append(pool.submit(_read_stretch, kept, read, scan, *task))
+                waiting.append(pool.submit(workers.read_stretch, *task))
             if not waiting:
                 return
             yield from waiting.popleft().result()
@@ -260,6 +260,7 @@ def _in_parallel(
         for future in waiting:
             future.cancel()
         pool.shutdown(wait=True)
+        workers.close()
 
 
 def _stretches(tasks: list[tuple[LogFile, Stretch]], scan: Scan) -> Iterator[tuple[LogFile, Stretch]]:
@@ -281,20 +282,36 @@ def _stretches(tasks: list[tuple[LogFile, Stretch]], scan: Scan) -> Iterator[tup
             yield file, replace(whole, start=start, stop=stop)
 
 
-def _read_stretch(
-    kept: Any, read: Any, scan: Scan, file: LogFile, stretch: Stretch
-) -> list[pa.RecordBatch]:
-    """In a thread: each keeps its reader, with all that it has allocated and learnt, from stretch to stretch."""
-    from gtidal.columnar.scanning import LogScan
+class Workers:
+    """What threads keep from stretch to stretch: each its reader, with all that it has allocated and learnt."""
 
-    made: tuple[LogFile, LogScan] | None = getattr(kept, "scan", None)
-    if made is not None and made[0] == file and stretch.start is not None:
-        made[1].go_to(stretch)
-    else:
-        if made is not None:
-            made[1].reader.stream.close()
-        made = kept.scan = (file, LogScan(file.open_raw(), file.name, scan, stretch))
-    return list(read(made[1]))
+    def __init__(self, read: Any, scan: Scan) -> None:
+        self._read = read
+        self._scan = scan
+        self._kept = local()
+        self._opened: list[LogScan] = []
+
+    def read_stretch(self, file: LogFile, stretch: Stretch) -> list[pa.RecordBatch]:
+        from gtidal.columnar.scanning import LogScan
+
+        made: tuple[LogFile, LogScan] | None = getattr(self._kept, "scan", None)
+        if made is not None and made[0] == file and stretch.start is not None:
+            made[1].go_to(stretch)
+        else:
+            if made is not None:
+                made[1].reader.stream.close()
+            stream = file.open_raw()
+            try:
+                made = self._kept.scan = (file, LogScan(stream, file.name, self._scan, stretch))
+            except BaseException:
+                stream.close()
+                raise
+            self._opened.append(made[1])
+        return list(self._read(made[1]))
+
+    def close(self) -> None:
+        for scan in self._opened:
+            scan.reader.stream.close()
 
 
 def _coalesced(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

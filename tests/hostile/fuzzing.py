@@ -1,7 +1,7 @@
 """Run by tools/fuzz.py in a process with sanitizers: damage that finds its own way.
 
 A log is kept as material for more damage if it made the kernel run somewhere new. The sanitizers judge memory and
-arithmetic, and what the kernel makes of rows is compared with the reference decoder.
+arithmetic, and what the kernel makes of rows, and of some logs altogether, is compared with the reference decoder.
 """
 
 from __future__ import annotations
@@ -19,10 +19,13 @@ from tests.hostile.damage import Damager
 from tests.hostile.kernel_drive import Drive
 from tests.hostile.sanitized import report_and_end
 from tests.hostile.small_logs import small_logs
+from tests.hostile.view_judge import compare_views
 
 MOST_KEPT = 4000
 LARGEST_KEPT = 1 << 14
 PLACES = 1 << 16
+VIEWS_OF = 10
+"""The views of each so manyth log are judged, and of every one that is kept: that takes ten times as long."""
 
 
 class Coverage:
@@ -46,6 +49,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", default="1")
+    parser.add_argument("--no-views", action="store_true", help="do not compare views")
     parser.add_argument("--kept", type=Path, help="a folder: logs from earlier runs, and where new ones go")
     parser.add_argument("--current", type=Path, required=True)
     options = parser.parse_args()
@@ -67,7 +71,10 @@ def main() -> None:
             current.write(data)
             drive.drive(data)
             runs += 1
-            return coverage.grew()
+            grew = coverage.grew()
+            if not options.no_views and (grew or runs % VIEWS_OF == 0):
+                compare_views(data)
+            return grew
 
         for data in small_logs():
             run(data)

@@ -7,20 +7,27 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import io
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from gtidal.cli.main import main as gtidal_command
 from gtidal.columnar import kernel
 from tests.hostile.damage import MAGIC_SIZE, Damager, event_spans
 from tests.hostile.kernel_drive import Drive, views
 from tests.hostile.small_logs import small_logs
+from tests.hostile.view_judge import VIEWS, drain
 from tests.logs import corpus_logs
 
+COMMANDS = (["dump", "-vv"], ["verify"], ["logs"], ["tables"])
+USES_OF = 50
+"""The whole package reads each so manyth log: that takes long."""
 EVENTS_BEFORE = 12
 LARGE = 1 << 18
 
@@ -48,18 +55,28 @@ def undamaged_logs() -> Iterator[bytes]:
         yield from cut_logs(data)
 
 
+def use_the_package(path: Path) -> None:
+    """All of the kernel that the commands and views use. What they say or raise is judged elsewhere."""
+    data = path.read_bytes()
+    for view in VIEWS:
+        with suppress(Exception):
+            drain(view, data)
+    for command in COMMANDS:
+        output = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape")
+        with redirect_stdout(output), redirect_stderr(output), suppress(Exception):
+            gtidal_command([*command, str(path)])
+
+
 def step_outside() -> None:
-    """Something that AddressSanitizer must report: the name of a column ends behind the names' bytes."""
-    one, none = np.zeros(1, np.int32), np.zeros(0, np.uint8)
-    null = np.ones(1, np.uint8)
-    names, name_offsets = np.zeros(10, np.uint8), np.array([0, 4000], np.int32)
-    offsets, output = np.zeros(2, np.int32), np.zeros(1 << 14, np.uint8)
-    number = np.zeros(1, np.int64)
-    kernel.variant.write(
-        *views(none, none, number, null, one, one, number, one), 0, 1,
-        *views(one, np.ones(1, np.int32), one, one, one, one, one, one, names, name_offsets, none, offsets, offsets),
-        *views(np.zeros(kernel.variant.SCRATCH_SIZE, np.int64), output, offsets, output.copy(), offsets.copy(),
-               np.zeros(3, np.int64)),
+    """Something that AddressSanitizer must report: bytes that the caller says are there, and a checksum over them."""
+    data = np.zeros(40, np.uint8)
+    data[10] = 16  # an event of 4096 bytes
+    one, wide = np.zeros(1, np.int32), np.zeros(1, np.int64)
+    none, numbers = np.zeros(0, np.uint8), np.zeros(0, np.int64)
+    kernel.walk.walk(
+        memoryview(data), 0, 5000, 19, 2,
+        *views(np.zeros(256, np.uint8), one, one, one, np.zeros(1, np.uint8), wide, wide, one, wide), 0,
+        *views(none, numbers, numbers, numbers), 0, memoryview(np.zeros(4, np.int64)),
     )  # fmt: skip
 
 
@@ -123,6 +140,8 @@ def main() -> None:
             current.truncate()
             current.write(data)
             drive.drive(data)
+            if drive.logs % USES_OF == 0:
+                use_the_package(options.current)
 
         for place, data in enumerate(undamaged_logs()):
             if place % (options.every * count) == number:

@@ -15,6 +15,7 @@ from gtidal.columnar import kernel
 from tests.hostile.damage import Damager, event_spans
 from tests.hostile.kernel_drive import Drive
 from tests.hostile.small_logs import small_logs
+from tests.hostile.view_judge import compare_views
 
 needs_compiler = pytest.mark.skipif(
     not shutil.which(os.environ.get("CC", "cc")) and not os.environ.get("GTIDAL_REQUIRE_COMPILED"),
@@ -24,7 +25,7 @@ needs_compiler = pytest.mark.skipif(
 
 @needs_compiler
 def test_nothing_is_found_in_five_seconds() -> None:
-    fine, said = fuzz.fuzz(5, "test", 1, keep=False)
+    fine, said = fuzz.fuzz(5, "test", 1, keep=False, views=False)
     assert fine, said
     found = re.match(
         r"(\d+) logs, no report; (\d+) images .*; (\d+) places found beyond the first (\d+)", said
@@ -45,6 +46,26 @@ def test_small_logs_are_read_whole() -> None:
         code for code in drive.codes if code in ("fill 2", "count 2", "texts 2", "variant 2", "variant 3")
     }
     assert drive.judged >= 40
+
+
+@pytest.mark.parametrize("number", range(len(small_logs())))
+def test_views_of_small_logs(number: int) -> None:
+    found = compare_views(small_logs()[number])
+    assert all(error is None for _, error in found.values())
+    assert found["events"][0] > 2
+
+
+def test_the_judge_of_views_notices(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = kernel.cells
+
+    def fill(*arguments: Any) -> int:
+        code = right.fill(*arguments)
+        arguments[-5][0] ^= 1  # a slot
+        return int(code)
+
+    monkeypatch.setattr(kernel, "cells", SimpleNamespace(fill=fill, count=right.count))
+    with pytest.raises(AssertionError, match="changes, row 0"):
+        compare_views(small_logs()[10])
 
 
 def test_damaged_logs_through_the_interpreted_kernel() -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+from gtidal.columnar import auditing
 from gtidal.errors import GtidalError, KeyProblem, NotABinlog, Truncated
 from gtidal.log.facts import Ending, FactsBuilder, FileFacts
 from gtidal.sources.files import LogFile, LogReader
@@ -15,25 +14,13 @@ _MOST_HEAD_EVENTS = 16
 
 def read_head(file: LogFile, keys: KeyStore) -> FileFacts:
     """The head alone: what comes before the first transaction."""
-    return _read(
-        file, keys, lambda builder: builder.head_is_read or builder.facts.events >= _MOST_HEAD_EVENTS
-    )
-
-
-def read_facts(file: LogFile, keys: KeyStore) -> FileFacts:
-    """The whole file, of which only the events that say something of it are decoded."""
-    return _read(file, keys, lambda _: False)
-
-
-def _read(file: LogFile, keys: KeyStore, enough: Callable[[FactsBuilder], bool]) -> FileFacts:
     builder = FactsBuilder(file.name, file.size)
     with LogReader(file, verify_checksum=False, decode_rows=False, keys=keys) as reader:
         try:
-            while not enough(builder) and (frame := reader.next_frame()) is not None:
-                if frame.type_code in FactsBuilder.DECODED:
-                    builder.feed(reader.decoder.decode(frame))
-                else:
-                    builder.pass_over(frame)
+            for frame in reader.frames():
+                builder.read(reader.decoder, frame)
+                if builder.head_is_read or builder.facts.events >= _MOST_HEAD_EVENTS:
+                    break
         except (KeyProblem, NotABinlog) as error:
             raise error.at(file=str(file.path)) from None
         except Truncated:
@@ -42,3 +29,12 @@ def _read(file: LogFile, keys: KeyStore, enough: Callable[[FactsBuilder], bool])
             position = error.position if error.position is not None else reader.decoder.position
             builder.stop_at(position, Ending.DAMAGED)
     return builder.finish()
+
+
+def read_facts(file: LogFile, keys: KeyStore) -> FileFacts:
+    """The whole file, of which only the events that say something of it are decoded."""
+    with file.open() as stream:
+        try:
+            return auditing.read_facts(stream, file.name, file.size, keys)
+        except GtidalError as error:
+            raise error.at(file=str(file.path)) from None

@@ -10,6 +10,7 @@ import typer
 from gtidal.cli.opening import KeyFileOption, KeyOption, check_magic
 from gtidal.cli.output import Output, print_json, utc
 from gtidal.cli.screen import Screen, cut, printable, wrap
+from gtidal.columnar.auditing import read_tables
 from gtidal.columns.charsets import charset_name, collation_name
 from gtidal.columns.types import Column
 from gtidal.errors import GtidalError
@@ -24,7 +25,6 @@ from gtidal.log.tables import (
 )
 from gtidal.sources.files import find_logs
 from gtidal.sources.keyring import KeyStore
-from gtidal.sources.tables import read_tables
 
 LONGEST_NAME = 30
 
@@ -206,7 +206,8 @@ def tables(
         check_magic(file)
     for file in files:
         try:
-            read_tables(catalog, file, keys)
+            with file.open() as stream:
+                read_tables(catalog, stream, file.name, keys)
         except GtidalError as error:  # what precedes the damage is still worth seeing
             problem = problem or error
     screen = Screen()

@@ -18,6 +18,7 @@ from gtidal.cli.logs import facts_record
 from gtidal.cli.opening import KeyFileOption, KeyOption
 from gtidal.cli.output import Output, print_json
 from gtidal.cli.screen import Screen, printable, wrap
+from gtidal.columnar.auditing import examine
 from gtidal.errors import GtidalError, NotABinlog
 from gtidal.log.audit import Account, FileAudit
 from gtidal.log.chain import judge_link, next_in_chain
@@ -25,7 +26,7 @@ from gtidal.log.facts import Ending, FileFacts
 from gtidal.log.findings import Finding
 from gtidal.log.salvage import lacks_magic_only
 from gtidal.log.transactions import ROLLBACK
-from gtidal.sources.files import CHUNK, LogFile, find_logs
+from gtidal.sources.files import LogFile, find_logs
 from gtidal.sources.keyring import KeyStore
 
 HELP = """
@@ -120,15 +121,8 @@ def _examine(file: LogFile, keys: KeyStore, report: TextReport | JsonReport, pro
     size = file.size
     audit = FileAudit(file.name, size, keys=keys)
     with file.open() as stream:
-        left = size  # what a running server adds meanwhile is not looked at
         try:
-            while left and (data := stream.read(min(CHUNK, left))):
-                left -= len(data)
-                audit.receive_data(data)
-                report.findings(audit.findings())
-                progress.advance(len(data))
-            audit.end_of_data()
-            report.findings(audit.findings())
+            report.findings(examine(stream, audit, size, keys=keys, advance=progress.advance))
         except GtidalError as error:
             raise error.at(file=str(file.path)) from None
     return audit

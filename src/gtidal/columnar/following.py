@@ -14,7 +14,7 @@ import numpy as np
 
 from gtidal.columnar import kernel
 from gtidal.columnar.codes import KINDS, NONE, OUTCOMES, TXN_FIELDS, Role, Txn
-from gtidal.columnar.plan import PlanBook
+from gtidal.columnar.plan import PlanBook, printable
 from gtidal.columnar.windows import Array, Window
 from gtidal.errors import GtidalError
 from gtidal.events.format import CRC32, NO_CHECKSUM, Format
@@ -444,7 +444,7 @@ class Follower:
         self._state[2] = first + len(names)
         values[Txn.TABLES], values[Txn.TABLES_COUNT] = first, len(names)
         texts: tuple[tuple[Txn, bytes | str | None], ...] = (
-            (Txn.GTID, transaction.gtid),
+            (Txn.GTID, transaction.gtid and printable(transaction.gtid)),
             (Txn.TAG, _tag(transaction)),
             (Txn.SCHEMA, transaction.schema),
             (Txn.QUERY, transaction.query),
@@ -469,7 +469,7 @@ _SIZES = {
 
 def _tag(transaction: Transaction) -> str | None:
     event = transaction.gtid_event
-    return (event.tag or None) if isinstance(event, GtidEvent) and event.gno else None
+    return printable(event.tag) if isinstance(event, GtidEvent) and event.gno and event.tag else None
 
 
 def _signed(value: int) -> int:

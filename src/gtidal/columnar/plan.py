@@ -16,6 +16,7 @@ from gtidal.columnar.logical import CharsetTables, variant_column, variant_text
 from gtidal.columnar.shapes_plan import shape_row
 from gtidal.columns.charsets import decode_text
 from gtidal.columns.types import Column
+from gtidal.errors import DecodeError
 from gtidal.events.table_map import TableMap
 from gtidal.log.tables import GENERATED_KEY, GENERATED_KEY_NAME, column_title
 
@@ -83,7 +84,14 @@ def key_names(table: TableMap, columns: tuple[Column, ...]) -> tuple[str, ...] |
         return (GENERATED_KEY_NAME,)
     parts = [column for column in columns if column.key_position is not None]
     parts.sort(key=lambda column: column.key_position or 0)
-    return tuple(column_title(column) for column in parts) or None
+    return tuple(printable(column_title(column)) for column in parts) or None
+
+
+def printable(text: str) -> str:
+    """A name for a column of text: bytes that were no UTF-8, which names keep as surrogates, are written ``\\xe4``."""
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def is_utf8(text: str) -> bool:
@@ -149,10 +157,13 @@ class PlanBook:
         return self.plans[int(self.body_plan.array[known])]
 
     def _add_body(self, table: TableMap, body: bytes) -> int:
-        columns = table.columns
-        if self._settle is not None:
-            columns = self._settle(table)
-            table.__dict__["columns"] = columns  # the reference decoder reads with the same ones
+        try:
+            columns = table.columns
+            if self._settle is not None:
+                columns = self._settle(table)
+                table.__dict__["columns"] = columns  # the reference decoder reads with the same ones
+        except DecodeError:
+            columns = ()  # whoever reads its rows asks the reference decoder, and hears what is wrong
         plan = Plan(len(self.plans), table, columns)
         number = len(self.body_size)
         self._bodies[body, table.mariadb] = number
@@ -168,12 +179,12 @@ class PlanBook:
         number = self._name_numbers.get(name)
         if number is None:
             number = self._name_numbers[name] = len(self.names)
-            self.names.append(name)
+            self.names.append(printable(name))
         return number
 
     def _add_plan(self, plan: Plan) -> None:
         self.first.append(len(self.shape))
-        self.width.append(len(plan.columns))
+        self.width.append(len(plan.columns) if plan.columns else -1)
         self.name.append(self.name_number(plan.name))
         slots = 0
         for column, title in zip(plan.columns, plan.titles, strict=True):

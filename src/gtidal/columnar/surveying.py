@@ -31,7 +31,7 @@ from gtidal.gtid.intervals import GNO_END
 from gtidal.gtid.mysql import GtidSet
 from gtidal.log.decoder import FIRST_EVENT, Keys, LogDecoder
 from gtidal.log.encryption import EncryptionHeader
-from gtidal.log.facts import Stretch
+from gtidal.log.facts import Passed
 
 WINDOW = 2 << 20
 """What is read at a time: it should stay in the processor's cache."""
@@ -62,10 +62,20 @@ class Feed:
         self.stream = stream
         self.size = size
         """More is not read: what a running server adds meanwhile."""
+        self.ended = False
         self._at = 0
         self._chunk = SMALLEST_WINDOW
 
-    def go_to(self, offset: int) -> None:
+    def go_behind(self, found: Ordinary, decoder: LogDecoder) -> None:
+        """The decoder goes on behind a stretch, as if it had read it."""
+        self.ended = False
+        position = found.end
+        decoder.start_at(position, decoder.format, decoder.event_cipher)
+        if decoder.stream_cipher is not None:
+            decoder.stream_cipher.seek(position)
+        decoder.context.tables.clear()
+        decoder.context.tables.update(found.maps)
+        offset = position + (EncryptionHeader.SIZE if decoder.encryption is not None else 0)
         if offset != self._at:
             self._at = offset
             self._chunk = SMALLEST_WINDOW
@@ -82,21 +92,6 @@ class Feed:
         self.stream.seek(before)
         self._at += len(data)
         return data
-
-
-def head_size(decoder: LogDecoder) -> int:
-    """How many bytes of the file come before position 0."""
-    return EncryptionHeader.SIZE if decoder.encryption is not None else 0
-
-
-def go_behind(decoder: LogDecoder, stretch: Stretch, feed: Feed) -> None:
-    """The decoder goes on behind the stretch, as if it had read it."""
-    decoder.start_at(stretch.end, decoder.format, decoder.event_cipher)
-    if decoder.stream_cipher is not None:
-        decoder.stream_cipher.seek(stretch.end)
-    feed.go_to(head_size(decoder) + stretch.end)
-    decoder.context.tables.clear()
-    decoder.context.tables.update(stretch.maps)
 
 
 class Ordinary:
@@ -141,7 +136,7 @@ class Ordinary:
         ends = np.flatnonzero(self.types == Xid.code)
         return self.first + np.concatenate(([0], ends[:-1] + 1))
 
-    def summary(self) -> Stretch | None:
+    def summary(self) -> Passed | None:
         """What is known of the stretch as a whole; None if a GTID is in it twice."""
         gtids: GtidSet | None = None
         anonymous = 0
@@ -154,7 +149,7 @@ class Ordinary:
         outer = self.outer()
         timestamps = index.timestamps[outer]
         told = timestamps[timestamps != 0]
-        return Stretch(
+        return Passed(
             position=self.position,
             end=self.end,
             events=len(outer),
@@ -167,7 +162,6 @@ class Ordinary:
             gtids=gtids,
             tables=() if self.transactions else self._table_names(),
             has_rows=bool(len(self.rows())),
-            maps=self.maps,
         )
 
     def _table_names(self) -> tuple[str, ...]:
@@ -233,7 +227,8 @@ class Survey:
         )
         self.book = PlanBook()
         self.follower = Follower(self.reader.decoder, self.book, decode_rows=False)
-        self._row_checker = RowChecker(self.book) if rows else None
+        self._row_checker = RowChecker(self.book)
+        self._rows = rows
         self._lengths = lengths
         self._window: Window | None = None
         self._outer: Array = np.zeros(0, np.int64)
@@ -268,6 +263,10 @@ class Survey:
                 return None
             place = self._read(position, decoder.format)
         return None
+
+    def count_rows(self, followed: Followed, places: Array) -> Array:
+        """How many rows these events have, which were found to decode."""
+        return self._row_checker.count(followed, places)
 
     def refuse(self, found: Ordinary) -> None:
         """The stretch was not ordinary after all: some events more are read one by one."""
@@ -392,10 +391,8 @@ class Survey:
         return min((place for place in bad if place is not None), default=None)
 
     def _bad_rows(self, found: Ordinary) -> int | None:
-        if self._row_checker is None:
-            return None
         places = found.rows()
-        return self._row_checker.first_bad(found.followed, places) if len(places) else None
+        return self._row_checker.first_bad(found.followed, places) if self._rows and len(places) else None
 
     def _out_of_place(self, found: Ordinary) -> int | None:
         index, outer = found.window.index, found.outer()

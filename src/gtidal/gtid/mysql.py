@@ -305,7 +305,7 @@ class GtidSetBuilder:
                 self._fold((uuid, tag))
         for uuid, tag, lane in other.lanes():
             mine = self._lanes.get((uuid, tag))
-            if mine and lane[0] < mine[-1] and intervals.touches(tuple(mine), lane):
+            if mine and lane[0] < mine[-1] and intervals.touches(mine, lane):
                 return False
         self.add_set(other)
         return True

@@ -26,10 +26,10 @@ from gtidal.events.rows import RowsEvent
 from gtidal.events.transaction import GtidEvent, TransactionPayload
 from gtidal.log.decoder import FIRST_EVENT, Frame, Keys
 from gtidal.log.encryption import EncryptionHeader
-from gtidal.log.facts import Ending, FactsBuilder, FileFacts
+from gtidal.log.facts import Ending, FactsBuilder, FileFacts, Passed
 from gtidal.log.findings import Finding, Kind, Severity
 from gtidal.log.salvage import Damage, SalvageDecoder
-from gtidal.log.transactions import INCOMPLETE, Transaction, TransactionTracker
+from gtidal.log.transactions import COMMIT, INCOMPLETE, Transaction, TransactionTracker
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class FileAudit:
         self._received = 0
         self._ended = False
         self._begun = False
-        self._decoder = SalvageDecoder(name, size=size, keys=keys)
+        self.decoder = SalvageDecoder(name, size=size, keys=keys)
         self._facts = FactsBuilder(name, size or 0)
         self._tracker = TransactionTracker()
         self._damages: list[Damage] = []
@@ -77,28 +77,68 @@ class FileAudit:
 
     def receive_data(self, data: bytes) -> None:
         self._received += len(data)
-        self._decoder.receive_data(data)
+        self.decoder.receive_data(data)
 
     def end_of_data(self) -> None:
         self._ended = True
-        self._decoder.end_of_data()
+        self.decoder.end_of_data()
 
     def findings(self) -> Iterator[Finding]:
         """What the data received so far show."""
-        while (item := self._decoder.next_item()) is not None:
-            self._count_head(item.position)
-            if isinstance(item, Damage):
-                yield from self._examine_damage(item)
-            else:
-                yield from self._examine_frame(item)
-        if self._ended:
-            yield from self._finish()
+        while (findings := self.next_findings()) is not None:
+            yield from findings
+
+    def next_findings(self) -> Iterator[Finding] | None:
+        """What the next event shows, or damage, or at last the end; None: give more data, or all was examined."""
+        item = self.decoder.next_item()
+        if item is None:
+            return self._finish() if self._ended else None
+        self._count_head(item.position)
+        return self._examine_damage(item) if isinstance(item, Damage) else self._examine_frame(item)
+
+    # --- what somebody else has examined
+
+    @property
+    def takes_transactions(self) -> bool:
+        """Whether the next events may be passed over, if they are ordinary transactions: see ``pass_over``."""
+        return self._is_quiet and self._tracker.between and not self._facts.is_open
+
+    @property
+    def takes_rows(self) -> bool:
+        """Whether the next events may be passed over, if they are table maps and rows: see ``pass_over``."""
+        return self._is_quiet and self._tracker.takes_rows
+
+    @property
+    def _is_quiet(self) -> bool:
+        return not self._damages and not self._shift and self.decoder.is_sound
+
+    def pass_over(self, passed: Passed) -> bool:
+        """These events were examined, and nothing was found; the caller lets the decoder go on behind them. False,
+        and nothing is noted: they must be examined one by one after all."""
+        if not self.decoder.own_positions and not passed.log_pos:
+            return False
+        if not self._facts.pass_over_many(passed):
+            return False
+        self.account.events += passed.end - passed.position
+        self.events += passed.events + passed.inner_events
+        if passed.transactions:
+            self._has_gtids = True
+            self.transactions += passed.transactions
+            self.outcomes[COMMIT] += passed.transactions
+        else:
+            self._tracker.pass_over(passed.events, passed.end, passed.tables, passed.has_rows)
+        self.decoder.pass_over(passed.log_pos)
+        self._ended = False  # what was received behind them is received again
+        self._received = passed.end
+        if self.decoder.encryption is not None:
+            self._received += EncryptionHeader.SIZE
+        return True
 
     def _count_head(self, position: int) -> None:
         if not self._begun:
             self._begun = True
             self.account.head = min(position, FIRST_EVENT)
-            if self._decoder.encryption is not None:
+            if self.decoder.encryption is not None:
                 self.account.head += EncryptionHeader.SIZE
 
     def _finding(
@@ -150,7 +190,7 @@ class FileAudit:
     def _examine_frame(self, frame: Frame) -> Iterator[Finding]:
         self.events += 1
         yield from self._examine_position(frame)
-        decoder = self._decoder
+        decoder = self.decoder
         ended: list[Transaction] = []
         try:
             event = decoder.decode(frame)
@@ -169,7 +209,7 @@ class FileAudit:
             yield from self._examine_transaction(transaction)
 
     def _examine_position(self, frame: Frame) -> Iterator[Finding]:
-        shift = self._decoder.shift if self._decoder.own_positions else self._shift
+        shift = self.decoder.shift if self.decoder.own_positions else self._shift
         if shift == self._shift:
             return
         more = shift - self._shift
@@ -204,7 +244,7 @@ class FileAudit:
         if code in self._unknown:
             return
         self._unknown.add(code)
-        listed = code <= len(self._decoder.format.post_header_lengths)
+        listed = code <= len(self.decoder.format.post_header_lengths)
         ignorable = event.header.flags & IGNORABLE
         severity = Severity.NOTE if listed or ignorable else Severity.PROBLEM
         message = f"events of type {code}, which is unknown" + (" and marked ignorable" if ignorable else "")
@@ -218,7 +258,7 @@ class FileAudit:
     def _examine_payload(self, event: TransactionPayload, ended: list[Transaction]) -> Iterator[Finding]:
         """Unpacks it; the events inside are checked as all others."""
         size = 0
-        for frame, inner in self._decoder.inner(event):
+        for frame, inner in self.decoder.inner(event):
             size += len(frame.data)
             self.events += 1
             yield from self._examine_event(inner)

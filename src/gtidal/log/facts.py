@@ -29,7 +29,7 @@ from gtidal.gtid.intervals import GNO_END
 from gtidal.gtid.mariadb import MariadbGtid, MariadbGtidSet, MariadbGtidSetBuilder
 from gtidal.gtid.mysql import GtidSet, GtidSetBuilder
 from gtidal.gtid.text import is_tag
-from gtidal.log.decoder import Frame
+from gtidal.log.decoder import Frame, LogDecoder
 from gtidal.log.transactions import statement_kind
 
 AnyGtidSet = GtidSet | MariadbGtidSet
@@ -120,8 +120,8 @@ class FileFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """Ordinary events one behind the other, which somebody else has read and found to be in order: transactions of
+class Passed:
+    """Ordinary events one behind the other that somebody else has read and found to be in order: transactions of
     GTID, BEGIN, table maps, rows and XID; or table maps and rows inside of one, with their texts."""
 
     position: int
@@ -141,8 +141,6 @@ class Stretch:
     tables: tuple[str, ...]
     """Those that come inside the transaction."""
     has_rows: bool
-    maps: dict[int, TableMap]
-    """The table maps in force behind the stretch."""
 
 
 _ENDS_TRANSACTION = {Xid.code, XaPrepare.code, TransactionPayload.code, ExecuteLoadQuery.code}
@@ -194,19 +192,34 @@ class FactsBuilder:
             if alone or statement_kind(event.query) not in _GOES_ON:
                 self.settle()
 
+    def read(self, decoder: LogDecoder, frame: Frame) -> None:
+        """Decode a frame if that is needed, and take note of it."""
+        if frame.type_code in self.DECODED:
+            self.feed(decoder.decode(frame))
+        else:
+            self.pass_over(frame)
+
     def pass_over(self, frame: Frame) -> None:
         """An event that was not decoded."""
         self._note(int.from_bytes(frame.data[:4], "little"), frame.type_code, frame.end)
 
-    def pass_over_stretch(self, stretch: Stretch) -> bool:
+    @property
+    def is_open(self) -> bool:
+        """Whether the last GTID's transaction has not been seen to end."""
+        return self._open is not None
+
+    def pass_over_many(self, passed: Passed) -> bool:
         """Events that were not given one by one. False, and nothing is noted: a GTID of theirs was there before."""
-        if stretch.gtids is not None and not self._add_new(stretch.gtids):
+        if passed.gtids is not None and not self._add_new(passed.gtids):
             return False
+        if passed.transactions:
+            self.settle()
         facts = self.facts
-        facts.anonymous += stretch.anonymous
-        self._note(stretch.first_timestamp, Xid.code if stretch.transactions else TableMap.code, stretch.end)
-        self._note(stretch.last_timestamp, TableMap.code, stretch.end)
-        facts.events += stretch.events - 2
+        facts.anonymous += passed.anonymous
+        facts.events += passed.events - 1
+        if passed.first_timestamp and facts.first_timestamp is None:
+            facts.first_timestamp = passed.first_timestamp
+        self._note(passed.last_timestamp, TableMap.code, passed.end)
         return True
 
     def _add_new(self, gtids: GtidSet) -> bool:

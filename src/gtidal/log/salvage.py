@@ -88,6 +88,15 @@ class SalvageDecoder(LogDecoder):
             return self._size
         return self._size - EncryptionHeader.SIZE
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether it stands between two events of a log in which nothing is out of place."""
+        return self._search is None and self._stage == self._read_events and not self.shift
+
+    def pass_over(self, log_pos: int) -> None:
+        """Somebody else read some events, the last of which ends at ``log_pos`` by its own word."""
+        self._line_end = log_pos
+
     def next_item(self) -> Frame | Damage | None:
         """The next event's bytes, or what is damaged before it; None: give more data, or all was read."""
         while True:

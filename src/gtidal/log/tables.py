@@ -15,10 +15,11 @@ from gtidal.columns.charsets import BINARY, charset_name, decode_text
 from gtidal.columns.meanings import Meaning
 from gtidal.columns.shapes import Unreadable
 from gtidal.columns.types import TYPED_ARRAY, Column
-from gtidal.errors import GtidalError
-from gtidal.events.registry import Event
+from gtidal.errors import DecodeError, GtidalError
+from gtidal.events.registry import EVENTS, Event
 from gtidal.events.rows import RowsEvent
 from gtidal.events.table_map import TableMap
+from gtidal.log.decoder import HOLDS_EVENTS, Frame, LogDecoder
 
 GENERATED_KEY = 0x0004
 GENERATED_KEY_NAME = "my_row_id"
@@ -290,6 +291,29 @@ class TableCatalog:
             counter = _COUNTER[event.operation]
             setattr(version, counter, getattr(version, counter) + len(event.rows))
 
+    def read(self, decoder: LogDecoder, frame: Frame, file: str) -> None:
+        """Decode a frame, and take note of it. Rows that do not decode are counted as such; anything else that is
+        wrong raises."""
+        event = self._decode(decoder, frame)
+        if event is None:
+            return
+        self.feed(event, file)
+        if isinstance(event, HOLDS_EVENTS):
+            for _, inner in decoder.inner(event):
+                self.feed(inner, file)
+
+    def _decode(self, decoder: LogDecoder, frame: Frame) -> Event | None:
+        """The event; None for rows that do not decode: their table is known, their number is not."""
+        try:
+            return decoder.decode(frame)
+        except DecodeError as error:
+            kind = EVENTS.get(frame.type_code)
+            if kind is None or not issubclass(kind, RowsEvent):
+                raise
+            bare = _without_rows(decoder, frame, error)
+            self.undecoded(len(frame.data), bare.table_id, bare.table)
+            return None
+
     def undecoded(self, size: int, table_id: int, table: TableMap | None = None) -> None:
         """A rows event that nobody can count."""
         if table is None:
@@ -303,14 +327,33 @@ class TableCatalog:
         return self._tables.setdefault((schema, name), Table(schema, name))
 
     def _version(self, event: TableMap, file: str) -> TableVersion:
+        header = event.header
+        return self.version(event, file, header.position, header.timestamp)
+
+    def version(self, event: TableMap, file: str, position: int, timestamp: int) -> TableVersion:
+        """The version that a table map describes, which is its table's latest now. It begins at ``position`` if it
+        has not been seen before."""
         generated = bool(event.flags & GENERATED_KEY)
         definition = (event.schema, event.table, event.types, event.metadata, event.null_bitmap,
                       event.optional, generated)  # fmt: skip
         version = self._versions.get(definition)
         if version is None:
-            header = event.header
-            version = TableVersion(event.columns, generated, file, header.position, header.timestamp)
+            version = TableVersion(event.columns, generated, file, position, timestamp)
             self._versions[definition] = version
             self._table(event.schema, event.table).versions.append(version)
         self._tables[event.schema, event.table].latest = version
         return version
+
+
+def _without_rows(decoder: LogDecoder, frame: Frame, error: GtidalError) -> RowsEvent:
+    context = decoder.context
+    context.decode_rows = False
+    try:
+        event = decoder.decode(frame)
+    except GtidalError:
+        raise error from None
+    finally:
+        context.decode_rows = True
+    if not isinstance(event, RowsEvent):
+        raise error
+    return event

@@ -276,11 +276,7 @@ def put_scalar(data, kind, start, end, depth, out, at, room, budget):
     else:
         return -2
     if number < 0:
-        if number < LEAST:
-            return -2
-        out[at] = 45
-        at += 1
-        number = -number
+        return machine.put_negative(out, at, number)
     return machine.put_number(out, at, number, 1)
 
 

@@ -45,6 +45,10 @@ cdef inline long long put_number(
 ) noexcept nogil:
     return at + <long long> gtidal_put_number(&out[at], <unsigned long long> number, <size_t> least)
 
+cdef inline long long put_negative(unsigned char[::1] out, long long at, long long number) noexcept nogil:
+    out[at] = 45
+    return at + 1 + <long long> gtidal_put_number(&out[at + 1], 0 - <unsigned long long> number, 1)
+
 cdef inline long long plain(
     const unsigned char[::1] data, long long pos, long long size, int quote
 ) noexcept nogil:

@@ -46,6 +46,13 @@ def put_number(out, at, number, least):
     return at + len(text)
 
 
+def put_negative(out, at, number):
+    """A number below 0."""
+    text = str(number).encode()
+    out[at : at + len(text)] = text
+    return at + len(text)
+
+
 def plain(data, pos, size, quote):
     """How many of these bytes, from the first, are no control characters and, unless ``quote`` is 0, neither that nor
     a backslash."""

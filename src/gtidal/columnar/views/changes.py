@@ -12,7 +12,7 @@ from gtidal.columnar import kernel
 from gtidal.columnar.arrays import Array, Texts, lists_by_code, numbers, text_or_escaped, timestamps
 from gtidal.columnar.cells import FULL, TOO_LARGE, Images
 from gtidal.columnar.following import Followed
-from gtidal.columnar.plan import PlanBook, key_names
+from gtidal.columnar.plan import PlanBook, key_names, printable
 from gtidal.columnar.schemas import BIGINT, CHANGES, VARIANT
 from gtidal.columnar.selection import Selector
 from gtidal.columnar.statements import Statement, statement_of
@@ -100,10 +100,10 @@ class RowBlock(ViewBlock):
         return True
 
     def make_schema(self) -> pa.Array:
-        return Texts.of([plan.table.schema for plan in self.reader.book.plans]).pick(self.plans)
+        return Texts.of([printable(plan.table.schema) for plan in self.reader.book.plans]).pick(self.plans)
 
     def make_table(self) -> pa.Array:
-        return Texts.of([plan.table.table for plan in self.reader.book.plans]).pick(self.plans)
+        return Texts.of([printable(plan.table.table) for plan in self.reader.book.plans]).pick(self.plans)
 
     def make_op(self) -> pa.Array:
         return _OPERATION_TEXTS.pick(self.operations)
@@ -282,7 +282,6 @@ class ChangeReader(RowEventReader[Odd]):
 
     def odd_rows(self, followed: Followed, place: int, event: RowsEvent, plan: int) -> Iterator[Odd]:
         table = self.table_of(event)
-        encoder = self._encoder(event)
         number = int(followed.lanes.event_query[place])
         lanes = followed.lanes
         query = (
@@ -291,10 +290,12 @@ class ChangeReader(RowEventReader[Odd]):
         operation = OPERATIONS.index(event.operation)
         key = key_names(table, table.columns)
         try:
+            encoder = self._encoder(event)
             for row in event.rows:
                 before = None if row.before is None else encoder.encode(row.before)
                 after = None if row.after is None else encoder.encode(apply_json_diffs(row))
-                yield Odd(place, operation, plan, before, after, table.schema, table.table, key, query)
+                schema, name = printable(table.schema), printable(table.table)
+                yield Odd(place, operation, plan, before, after, schema, name, key, query)
         except GtidalError as error:
             raise error.at(file=self.file, position=event.header.position, event=event.name) from None
 
@@ -314,7 +315,8 @@ class ChangeReader(RowEventReader[Odd]):
 
 def _odd_statement(place: int, statement: Statement) -> Odd:
     operation = OPERATIONS.index(statement.operation)
-    return Odd(place, operation, -1, None, None, statement.schema or None, None, None, statement.query)
+    schema = printable(statement.schema) if statement.schema else None
+    return Odd(place, operation, -1, None, None, schema, None, None, statement.query)
 
 
 def schema_of(columns: Sequence[str], images: str = "variant") -> pa.Schema:

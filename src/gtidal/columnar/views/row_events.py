@@ -6,6 +6,7 @@ that it refuses, and of the ones that only the reference decoder knows, come as 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Generic, Protocol, TypeVar
 
@@ -19,6 +20,7 @@ from gtidal.columnar.following import IS_ROWS, Followed
 from gtidal.columnar.plan import PlanBook
 from gtidal.columnar.schemas import BIGINT
 from gtidal.columnar.selection import Selector
+from gtidal.columnar.statements import statement_of
 from gtidal.errors import DecodeError, GtidalError, MissingTableMap
 from gtidal.events.registry import Event
 from gtidal.events.rows import RowsEvent
@@ -122,6 +124,8 @@ class RowEventReader(Generic[Odd]):
         self.cells = Cells(book, file)
         self.row_numbers = RowNumbers()
         self._numbered = numbered
+        self._passed = (-1, 0)
+        """The position of a transaction that goes on, and how many of its rows were passed over so far."""
 
     # --- what a view adds
 
@@ -159,9 +163,10 @@ class RowEventReader(Generic[Odd]):
         keep = of_shown & self.selector.by_header(followed.window, count)
         if self.selector.selection.by_table:
             keep &= self.selector.of_tables(followed)
-        skipped = self._count_skipped(followed, is_rows & of_shown & ~keep, is_rows & keep)
         places = np.flatnonzero(is_rows & keep)
-        odd = self._odd(followed, of_shown)
+        odd, problem, ends = self._odd(followed, of_shown)
+        places = places[places < ends]
+        skipped = self._count_skipped(followed, of_shown, is_rows & of_shown & ~keep, places, odd)
         begin = 0
         while begin < len(places) or odd:
             next_odd = odd[0].place if odd else count
@@ -175,27 +180,57 @@ class RowEventReader(Generic[Odd]):
                 now = [change for change in odd if change.place < next_rows]
                 odd = odd[len(now) :]
                 yield self.odd_batch(followed, now, skipped)
+        if problem is not None:
+            raise problem
 
-    def _count_skipped(self, followed: Followed, skipped: Array, kept: Array) -> Array | None:
+    def _count_skipped(
+        self, followed: Followed, of_shown: Array, skipped: Array, kept: Array, odd: list[Odd]
+    ) -> Array | None:
         """For each event, how many rows of its transaction stand before it that are not shown: so that rows keep
         their numbers whatever is selected. Only transactions of which something is shown are counted."""
-        if not self._numbered or not skipped.any():
+        positions = followed.rows[:, Txn.POSITION]
+        carried, earlier = self._passed
+        goes_on = int(positions[0]) == carried  # of a transaction that no window holds
+        left_out = self._left_out(followed, of_shown, odd)
+        if not self._numbered or not (skipped.any() or goes_on or left_out):
             return None
         numbers_of = followed.lanes.event_txn[: followed.events]
-        has_shown = np.zeros(len(followed.rows) + 1, bool)
-        has_shown[numbers_of[kept]] = True
-        places = np.flatnonzero(skipped & has_shown[numbers_of])
+        counted = np.zeros(len(positions) + 1, bool)
+        counted[numbers_of[kept]] = True
+        counted[numbers_of[[change.place for change in odd]]] = True
+        counted[followed.transactions : len(positions)] = True
+        places = np.flatnonzero(skipped & counted[numbers_of])
         before = np.zeros(followed.events + 1, np.int64)
         try:
             before[places + 1] = count_rows(followed, places, self.book, self.file)
         except GtidalError:
-            return None  # rows of another table that nobody can read: those that can be are numbered without them
+            pass  # rows of another table that nobody can read: those that can be are numbered without them
+        for place, missing in left_out.items():
+            before[place + 1] += missing
         np.cumsum(before, out=before)
-        firsts = (
-            np.searchsorted(numbers_of, numbers_of, side="left") if (np.diff(numbers_of) >= 0).all() else None
-        )
-        base = before[firsts] if firsts is not None else 0
-        return before[:-1] - base
+        first = np.zeros(len(positions) + 1, np.int64)
+        first[numbers_of[::-1]] = np.arange(followed.events)[::-1]
+        passed = before[:-1] - before[first[numbers_of]]
+        if goes_on:
+            passed[numbers_of == 0] += earlier
+        if followed.has_open:
+            open_one = followed.transactions
+            total = int(before[-1] - before[first[open_one]]) + (earlier if goes_on and open_one == 0 else 0)
+            self._passed = int(positions[open_one]), total
+        return np.asarray(passed)
+
+    def _left_out(self, followed: Followed, of_shown: Array, odd: list[Odd]) -> dict[int, int]:
+        """Of the reference decoder's events, how many changes each has that are not selected."""
+        selection = self.selector.selection
+        if not (selection.by_table or selection.types is not None):
+            return {}
+        left_out: Counter[int] = Counter()
+        for place, event in followed.asked:
+            if place < followed.events and of_shown[place]:
+                is_rows = isinstance(event, RowsEvent)
+                left_out[place] += len(event.rows) if is_rows else statement_of(event) is not None
+        left_out.subtract(change.place for change in odd)
+        return {place: missing for place, missing in left_out.items() if missing > 0}
 
     def _rows(self, followed: Followed, places: Array, skipped: Array | None) -> Iterator[pa.RecordBatch]:
         window = followed.window
@@ -210,23 +245,29 @@ class RowEventReader(Generic[Odd]):
                 if images.refused is not None:
                     plan = int(followed.lanes.event_plan[images.refused])
                     event = reference_rows(window, images.refused, self.book, plan, self.file)
-                    changes = list(self.odd_rows(followed, images.refused, event, plan))
+                    changes: list[Odd] = []
+                    problem = gathered(self.odd_rows(followed, images.refused, event, plan), changes)
                     changes = changes[images.refused_rows :]
                     if changes:
                         yield self.odd_batch(followed, changes, skipped)
+                    if problem is not None:
+                        raise problem
                     begin = int(np.searchsorted(places, images.refused)) + 1
                     break
 
-    def _odd(self, followed: Followed, shown: Array) -> list[Odd]:
+    def _odd(self, followed: Followed, shown: Array) -> tuple[list[Odd], GtidalError | None, int]:
+        """The changes, the error that ended them, and the place before which it is all right."""
         changes: list[Odd] = []
+        if followed.asked:
+            shown = shown & self.selector.by_header(followed.window, followed.events)
         for place, event in followed.asked:
             if place < followed.events and shown[place]:
-                changes.extend(self._changes_of(followed, place, event))
-        return changes
+                problem = gathered(self._changes_of(followed, place, event), changes)
+                if problem is not None:
+                    return changes, problem, place
+        return changes, None, followed.events
 
     def _changes_of(self, followed: Followed, place: int, event: Event) -> Iterator[Odd]:
-        if not self.selector.by_header(followed.window, followed.events)[place]:
-            return
         if not isinstance(event, RowsEvent):
             yield from self.odd_changes(followed, place, event)
         elif not event.is_dummy or event.table is not None:
@@ -254,6 +295,16 @@ class RowEventReader(Generic[Odd]):
         """The numbers of changes, given by their events' places."""
         positions = followed.rows[:, Txn.POSITION][followed.lanes.event_txn[events]]
         return self.row_numbers.number(positions, None if skipped is None else skipped[events])
+
+
+def gathered(changes: Iterator[Odd], into: list[Odd]) -> GtidalError | None:
+    """Changes up to an error, which is raised when they have been given."""
+    try:
+        for change in changes:
+            into.append(change)
+    except GtidalError as error:
+        return error
+    return None
 
 
 def first_images(operations: Array) -> Array:

@@ -1,0 +1,280 @@
+"""MySQL's binary JSON as VARIANT binary: one document at a time, straight from its bytes.
+
+Objects use ids of a dictionary, which the caller begins (``json_keys``, which also tells of ``scratch``). Sizes of ids
+and offsets are chosen from an upper bound, so that every value is written once, where it stays.
+"""
+
+import gtidal.columnar.kernel.json_keys as json_keys
+import gtidal.columnar.kernel.machine as machine
+import gtidal.columnar.kernel.sql_values as sql_values
+
+SIGN32 = 1 << 31  # its C type is in the .pxd
+
+
+def put(value, at, number, size):
+    """The low bytes of a number, least significant first. The loops of known length become one store."""
+    if size == 1:
+        value[at] = number & 255
+    elif size == 2:
+        for i in range(2):
+            value[at + i] = number >> 8 * i & 255
+    elif size == 4:
+        for i in range(4):
+            value[at + i] = number >> 8 * i & 255
+    else:
+        for i in range(size):
+            value[at + i] = number >> 8 * i & 255
+
+
+def read(data, pos, size):
+    """A number of two or four bytes, least significant first."""
+    if size == 2:
+        return data[pos] | data[pos + 1] << 8
+    return machine.word_at(data, pos)
+
+
+def width_of(most):
+    """How many bytes hold numbers up to ``most``."""
+    if most < 256:
+        return 1
+    if most < 65536:
+        return 2
+    if most < 16777216:
+        return 3
+    return 4
+
+
+def put_text(value, at, source, start, size):
+    if size < 64:
+        value[at] = size << 2 | 1
+        at += 1
+    else:
+        value[at] = 64
+        put(value, at + 1, size, 4)
+        at += 5
+    if size:
+        machine.copy(value, at, source, start, size)
+    return at + size
+
+
+def put_integer(value, at, number):
+    """The smallest integer type that holds the number."""
+    if -128 <= number < 128:
+        value[at] = 12
+        value[at + 1] = number & 255
+        return at + 2
+    if -32768 <= number < 32768:
+        value[at] = 16
+        put(value, at + 1, number, 2)
+        return at + 3
+    if -SIGN32 <= number < SIGN32:
+        value[at] = 20
+        put(value, at + 1, number, 4)
+        return at + 5
+    value[at] = 24
+    put(value, at + 1, number, 8)
+    return at + 9
+
+
+def put_unsigned(value, at, number):
+    """A decimal of 16 bytes: the number's 64 bits, unsigned."""
+    value[at] = 40
+    value[at + 1] = 0
+    put(value, at + 2, number, 8)
+    put(value, at + 10, 0, 8)
+    return at + 18
+
+
+def open_container(data, names, value, scratch, at, limit, kind, pos, end, depth, id_size):
+    """Reads a container's head, sorts its keys, writes its head and makes its frame. Gives where the first
+    member goes; -2 if the document is not ours, -3 if it has no head."""
+    width = 4 if kind & 1 else 2
+    if 2 * width > end - pos:
+        return -2
+    count = read(data, pos, width)
+    size = read(data, pos + width, width)
+    if size > end - pos:
+        return -2
+    values_at = pos + 2 * width
+    if kind < 2:
+        values_at += count * (width + 2)
+    first = values_at + count * (width + 1)
+    if first > pos + size:
+        return -2
+    frame = 16 + 12 * depth
+    scratch[frame + 10] = first - pos  # spent
+    scratch[frame] = pos
+    scratch[frame + 1] = pos + size
+    scratch[frame + 2] = values_at
+    scratch[frame + 3] = first
+    scratch[frame + 4] = kind
+    scratch[frame + 5] = count
+    scratch[frame + 6] = 0
+    offset_size = width_of(json_guess(size))
+    count_size = 4 if count > 255 else 1
+    if 8 + count * (id_size + offset_size) + offset_size > limit - at:
+        return -2
+    large = 1 if count > 255 else 0
+    if kind < 2:
+        value[at] = (large << 4 | id_size - 1 << 2 | offset_size - 1) << 2 | 2
+    else:
+        value[at] = (large << 2 | offset_size - 1) << 2 | 3
+    put(value, at + 1, count, count_size)
+    at += 1 + count_size
+    if kind < 2:
+        head = 0
+        if scratch[11]:
+            head = json_keys.find_head(data, scratch, pos, size, kind, count, first - pos)
+            if head == 0 and scratch[11] == 1:
+                return -3
+        if head and scratch[11] == 1:
+            scratch[frame + 10] += scratch[head + 3]
+            scratch[12] = scratch[head + 5]
+            base = scratch[head + 4]
+            for i in range(count):
+                entry = scratch[base + i]
+                put(value, at + i * id_size, entry >> 32, id_size)
+                # The place of the offset holds, until it is known, which member it is.
+                put(value, at + count * id_size + i * offset_size, entry & 2147483647, offset_size)
+        else:
+            spent = json_keys.sort_members(data, names, scratch, pos, size, width, count, first - pos)
+            if spent < 0:
+                return -2
+            scratch[frame + 10] += spent
+            base = scratch[7] + 1
+            for i in range(count):
+                entry = scratch[base + 2 * i]
+                put(value, at + i * id_size, entry >> 32, id_size)
+                put(value, at + count * id_size + i * offset_size, entry & 2147483647, offset_size)
+            if head:
+                scratch[12] = scratch[head + 5]
+            elif scratch[11]:
+                json_keys.keep_head(data, scratch, pos, kind, width, count, first - pos, spent)
+        at += count * id_size
+    scratch[frame + 7] = at
+    scratch[frame + 8] = offset_size
+    at += (count + 1) * offset_size
+    scratch[frame + 9] = at
+    return at
+
+
+def json_guess(size):
+    """How large the data of a JSON container of so many bytes becomes. It holds unless values overlap or many
+    are text that is longer than what is stored; those documents are not ours."""
+    guess = size + size * 3 // 4 + 8
+    return guess if guess < 65536 else 2 * size + 128
+
+
+def put_json(data, names, value, scratch, at, start, size, id_size):
+    """A document; gives where it ends, -2 or -3. Follows the reference: the same bounds, depth and budget."""
+    limit = at + 2 * size + 128
+    budget = size
+    end = start + size
+    kind = data[start]
+    pos = start + 1
+    depth = frame = offset_size = slot = 0
+    while True:
+        if limit - at < 96:
+            return -2
+        if kind <= 3:
+            if depth >= 100:
+                return -2
+            at = open_container(data, names, value, scratch, at, limit, kind, pos, end, depth, id_size)
+            if at < 0:
+                return at
+            budget -= scratch[16 + 12 * depth + 10]
+            depth += 1
+        elif kind == 4:
+            if end - pos < 1 or data[pos] > 2:
+                return -2
+            value[at] = data[pos] << 2
+            at += 1
+        elif kind <= 10:
+            if end - pos < (2 if kind <= 6 else 4 if kind <= 8 else 8):
+                return -2
+            if kind <= 6:
+                number = read(data, pos, 2)
+                if kind == 5:
+                    number = (number ^ 32768) - 32768
+            elif kind <= 8:
+                number = read(data, pos, 4)
+                if kind == 7:
+                    number = (number ^ SIGN32) - SIGN32
+            else:
+                number = machine.long_at(data, pos)
+            if kind == 10 and number < 0:
+                at = put_unsigned(value, at, number)
+            else:
+                at = put_integer(value, at, number)
+        elif kind == 11:
+            if end - pos < 8:
+                return -2
+            value[at] = 28
+            machine.copy(value, at + 1, data, pos, 8)
+            at += 9
+        elif kind == 12 or kind == 15:
+            sql_type = 253
+            if kind == 15:
+                if end - pos < 1:
+                    return -2
+                sql_type = data[pos]
+                pos += 1
+            length = 0
+            for i in range(6):  # seven bits a byte, at most five bytes
+                if i == 5 or pos >= end:
+                    return -2
+                byte = data[pos]
+                pos += 1
+                length |= (byte & 127) << 7 * i
+                if byte < 128:
+                    break
+            if length > end - pos:
+                return -2
+            budget -= length
+            if sql_type == 253:
+                if length > limit - at - 96:
+                    return -2
+                if not json_keys.is_text(data, pos, length):
+                    return -2
+                at = put_text(value, at, data, pos, length)
+            else:
+                at = sql_values.put_opaque(data, sql_type, pos, length, value, at)
+                if at < 0:
+                    return -2
+        else:
+            return -2
+        if budget < 0:
+            return -2
+        while True:  # on to the next member of the innermost container that has one
+            if depth == 0:
+                return at
+            frame = 16 + 12 * (depth - 1)
+            offset_size = scratch[frame + 8]
+            slot = scratch[frame + 7] + scratch[frame + 6] * offset_size
+            if scratch[frame + 6] < scratch[frame + 5]:
+                break
+            size = at - scratch[frame + 9]
+            if width_of(size) > offset_size:
+                return -2
+            put(value, slot, size, offset_size)
+            depth -= 1
+        member = scratch[frame + 6]
+        scratch[frame + 6] = member + 1
+        kind = scratch[frame + 4]
+        if kind < 2:
+            member = 0
+            for i in range(offset_size):
+                member |= value[slot + i] << 8 * i
+        put(value, slot, at - scratch[frame + 9], offset_size)
+        width = 4 if kind & 1 else 2
+        pos = scratch[frame + 2] + member * (width + 1)
+        kind = data[pos]
+        pos += 1
+        if 4 <= kind <= 6 or (width == 4 and 7 <= kind <= 8):
+            end = pos + width
+        else:
+            length = read(data, pos, width)
+            pos = scratch[frame] + length
+            end = scratch[frame + 1]
+            if pos < scratch[frame + 3] or pos > end:
+                return -2

@@ -1,0 +1,190 @@
+"""``gtidal.events``, ``transactions`` and ``changes``: options, filters, threads, and Spark's schema."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql import types as spark
+
+import gtidal
+from gtidal import views
+from gtidal.errors import UsageError
+from tests.logs import corpus_logs
+
+SHOP = Path(__file__).parents[2] / "examples" / "shop"
+VIEWS = {"events": gtidal.events, "transactions": gtidal.transactions, "changes": gtidal.changes}
+PAGE = (Path(__file__).parents[2] / "docs" / "views.md").read_text(encoding="utf-8")
+
+SPARK_TYPES = {
+    "string": spark.StringType(),
+    "bigint": spark.LongType(),
+    "smallint": spark.ShortType(),
+    "boolean": spark.BooleanType(),
+    "timestamp": spark.TimestampType(),
+    "decimal(20,0)": spark.DecimalType(20, 0),
+    "array<string>": spark.ArrayType(spark.StringType()),
+    "variant": spark.VariantType(),
+}
+
+
+def rows(view: str, paths: Any = SHOP, **options: Any) -> list[dict[str, Any]]:
+    return VIEWS[view](paths, **options).read_all().to_pylist()
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_schema_is_the_one_that_spark_derives(view: str) -> None:
+    """Spark compares for equality, metadata apart."""
+    section = PAGE.split(f"\n## {view}\n")[1]
+    columns = " ".join(section.split("`file string!")[1].split("`")[0].split())
+    declared = [column.rsplit(" ", 1) for column in f"file string!{columns}".split(", ")]
+    fields = [
+        spark.StructField(name, SPARK_TYPES[kind.rstrip("!")], not kind.endswith("!")) for name, kind in declared
+    ]
+    derived = to_arrow_schema(spark.StructType(fields), timezone="UTC")
+    assert VIEWS[view](SHOP).schema.equals(derived)
+    assert next(iter(VIEWS[view](SHOP))).schema.equals(derived)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_columns_are_projected_in_the_order_given(view: str) -> None:
+    whole = VIEWS[view](SHOP).read_all()
+    for name in whole.column_names:
+        assert VIEWS[view](SHOP, columns=[name]).read_all().column(0).equals(whole.column(name)), name
+    names = whole.column_names[::-3]
+    assert VIEWS[view](SHOP, columns=names).read_all().column_names == names
+
+
+def test_gtids_are_jumped_over() -> None:
+    every = rows("transactions")
+    named = [row["gtid"] for row in every if row["gtid"]]
+    some = ",".join(named[3:9] + named[20:21])
+    found = rows("transactions", include_gtids=some)
+    assert [row["gtid"] for row in found] == named[3:9] + named[20:21]
+    assert [row for row in every if row["gtid"] in named[3:9] + named[20:21]] == found
+    rest = rows("transactions", exclude_gtids=some)
+    assert [row["gtid"] for row in rest if row["gtid"]] == [g for g in named if g not in named[3:9] + named[20:21]]
+    assert rows("transactions", start=gtidal.GtidSet(some)) == rest
+
+
+@pytest.mark.parametrize("view", ["transactions", "changes"])
+def test_positions_and_times(view: str) -> None:
+    every = rows(view)
+    place = "transaction_position" if view == "changes" else "position"
+    files = sorted({row["file"] for row in every})
+    second = [row for row in every if row["file"] == files[1]]
+    cut = second[len(second) // 2][place]
+    after = [row for row in every if row["file"] > files[1] or (row["file"] == files[1] and row[place] >= cut)]
+    before = [row for row in every if row not in after]
+    assert rows(view, start=f"{files[1]}:{cut}") == after
+    assert rows(view, stop=f"{files[1]}:{cut}") == before
+    moment = rows("transactions")[len(rows("transactions")) // 2]["timestamp"]
+    starts = {(t["file"], t["position"]): t["timestamp"] for t in rows("transactions")}
+    late = [row for row in every if starts[row["file"], row[place]] >= moment]
+    assert rows(view, start=moment) == late == rows(view, start=moment.isoformat())
+    assert rows(view, stop=moment) == [row for row in every if row not in late]
+
+
+def test_tables_keep_the_numbers_of_rows() -> None:
+    every = rows("changes")
+    for options, keeps in (
+        ({"tables": ["shop.orders"]}, lambda row: row["table"] == "orders"),
+        ({"tables": "order*"}, lambda row: str(row["table"]).startswith("order")),
+        ({"schemas": ["sho*"], "tables": "*.products"}, lambda row: row["table"] == "products"),
+    ):
+        found = [row for row in rows("changes", **options) if row["table"] is not None]
+        assert found == [row for row in every if row["table"] is not None and keeps(row)]
+        assert found
+    assert [row for row in rows("changes", schemas=["other"])] == []
+
+
+def test_types_and_servers() -> None:
+    every = rows("events")
+    found = rows("events", types=["XID", "write_rows"])
+    assert found == [row for row in every if row["type"] in ("XID", "WRITE_ROWS")]
+    assert rows("events", types="XID, 30") == found
+    inserts = rows("changes", types=["WRITE_ROWS"])
+    assert inserts == [row for row in rows("changes") if row["op"] == "insert"]
+    server = every[0]["server_id"]
+    assert rows("events", server_ids=server) == every
+    assert rows("events", exclude_server_ids=[server]) == []
+    assert rows("transactions", types=["DELETE_ROWS"]) == [
+        row for row in rows("transactions") if row["rows_deleted"]
+    ]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_change_nothing(view: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = rows(view, threads=1)
+    monkeypatch.setattr(views, "_STRETCH", 6000)
+    cuts = list(views._stretches([(file, views_stretch()) for file in views.find_logs(SHOP)], scan_of(view)))
+    assert len(cuts) > 6
+    assert rows(view, threads=threads) == expected
+
+
+def views_stretch() -> Any:
+    from gtidal.columnar.scanning import Stretch
+
+    return Stretch()
+
+
+def scan_of(view: str) -> Any:
+    from gtidal.columnar.scanning import Scan
+
+    return Scan(("file",))
+
+
+@pytest.mark.parametrize("log", corpus_logs(), ids=str)
+def test_threads_change_nothing_in_the_corpus(log: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    if log.path.stat().st_size > 3 << 20:
+        pytest.skip("large: the sequential read alone takes long")
+
+    def outcome(threads: int) -> Any:
+        found: list[Any] = []
+        try:
+            for batch in gtidal.changes(log.path, threads=threads):
+                found.extend(batch.to_pylist())
+        except gtidal.GtidalError as error:
+            return found, str(error)
+        return found, None
+
+    expected = outcome(1)
+    monkeypatch.setattr(views, "_STRETCH", 3000)
+    assert outcome(2) == expected
+
+
+def test_wrong_use_is_told() -> None:
+    for options, word in (
+        ({"columns": ["nothing"]}, "nothing"),
+        ({"columns": "file"}, "list"),
+        ({"threads": 0}, "threads"),
+        ({"start": "yesterday"}, "yesterday"),
+        ({"start": "2026-13-01"}, "2026-13-01"),
+        ({"start": "binlog.999999:4"}, "binlog.999999"),
+        ({"types": ["NO_SUCH"]}, "NO_SUCH"),
+        ({"server_ids": "one"}, "one"),
+        ({"tables_": "x"}, "tables_"),
+    ):
+        with pytest.raises((UsageError, TypeError), match=word):
+            gtidal.transactions(SHOP, **options)
+    with pytest.raises(UsageError, match="images"):
+        gtidal.changes(SHOP, images="xml")
+
+
+def test_names_from_definitions(tmp_path: Path) -> None:
+    """Only names that the log does not tell are taken; the sample log tells all."""
+    script = tmp_path / "shop.sql"
+    script.write_text("CREATE TABLE shop.orders (a INT)")
+    assert rows("changes", schema_from=script) == rows("changes")
+
+
+def test_batches_are_neither_tiny_nor_huge() -> None:
+    sizes = [batch.num_rows for batch in gtidal.events(SHOP)]
+    assert sum(sizes) == len(rows("events"))
+    assert len(sizes) <= 3
+    assert Counter(type(batch) for batch in gtidal.events(SHOP)) == {pa.RecordBatch: len(sizes)}
