@@ -374,7 +374,9 @@ def show(found: Reading, transaction: Transaction, changes: list[Change], how: H
     if not how.uncommitted and transaction.outcome not in ("commit", "prepared"):
         return
     gtid = transaction.gtid_event
-    row = 0
+    # A payload should hold one transaction. If it holds several, they share a position, and the numbers go on.
+    last = found.rows[-1] if found.rows else None
+    row = last["row"] + 1 if last and last["transaction_position"] == transaction.position else 0
     for change in changes:
         header = change.event.header
         for part in change_parts(change):

@@ -208,7 +208,7 @@ _scratches: dict[int, np.ndarray] = {}
 
 def scratch(one: Kernel) -> np.ndarray:
     """One for each kernel, kept, as readers do: what earlier calls leave in it must do no harm."""
-    return _scratches.setdefault(id(one), np.zeros(1216 + 3 * 8192, np.int64))
+    return _scratches.setdefault(id(one), np.zeros(kernel.documents.SCRATCH_HEAD + 3 * 8192, np.int64))
 
 
 def reread(columns: Table, image: Image) -> Image:

@@ -28,7 +28,9 @@ def test_columns(view: str) -> None:
     section = PAGE.split(f"\n## {view}\n")[1].split("\n## ")[0]
     written = re.sub(r"\s+", " ", re.search(r"`(_?\w+ string!,[^`]+)`", section)[1])
     schema = getattr(schemas, view.upper())
-    expected = ", ".join(f"{field.name} {NAMES[field.type]}{'' if field.nullable else '!'}" for field in schema)
+    expected = ", ".join(
+        f"{field.name} {NAMES[field.type]}{'' if field.nullable else '!'}" for field in schema
+    )
     assert written == expected
 
 

@@ -207,7 +207,7 @@ class Drive:
         text = book_views(book, "first", "width", "slot", "text_action", "text_argument")
         documents = book_views(book, "first", "width", "slot", "kind", "title_bytes", "title_offsets")
         tables = book.charset_tables.array.copy()
-        document_scratch = np.zeros(1216 + 3 * self.random.choice((64, 1024)), np.int64)
+        document_scratch = np.zeros(kernel.documents.SCRATCH_HEAD + 3 * self.random.choice((64, 1024)), np.int64)
         for stage in ("texts", "documents"):
             progress[0] = 0
             for _ in range(MOST_TURNS):

@@ -26,7 +26,7 @@ from tests.hostile.view_judge import VIEWS, drain
 from tests.logs import corpus_logs
 
 COMMANDS = (["dump", "-vv"], ["verify"], ["logs"], ["tables"])
-USES_OF = 50
+USES_OF = 200
 """The whole package reads each so manyth log: that takes long."""
 EVENTS_BEFORE = 12
 LARGE = 1 << 18

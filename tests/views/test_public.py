@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql import types as spark
+from pyspark.sql.pandas.types import to_arrow_schema
 
 import gtidal
 from gtidal import views
@@ -43,7 +43,8 @@ def test_schema_is_the_one_that_spark_derives(view: str) -> None:
     columns = " ".join(section.split("`file string!")[1].split("`")[0].split())
     declared = [column.rsplit(" ", 1) for column in f"file string!{columns}".split(", ")]
     fields = [
-        spark.StructField(name, SPARK_TYPES[kind.rstrip("!")], not kind.endswith("!")) for name, kind in declared
+        spark.StructField(name, SPARK_TYPES[kind.rstrip("!")], not kind.endswith("!"))
+        for name, kind in declared
     ]
     derived = to_arrow_schema(spark.StructType(fields), timezone="UTC")
     assert VIEWS[view](SHOP).schema.equals(derived)
@@ -67,7 +68,9 @@ def test_gtids_are_jumped_over() -> None:
     assert [row["gtid"] for row in found] == named[3:9] + named[20:21]
     assert [row for row in every if row["gtid"] in named[3:9] + named[20:21]] == found
     rest = rows("transactions", exclude_gtids=some)
-    assert [row["gtid"] for row in rest if row["gtid"]] == [g for g in named if g not in named[3:9] + named[20:21]]
+    assert [row["gtid"] for row in rest if row["gtid"]] == [
+        g for g in named if g not in named[3:9] + named[20:21]
+    ]
     assert rows("transactions", start=gtidal.GtidSet(some)) == rest
 
 
@@ -78,7 +81,9 @@ def test_positions_and_times(view: str) -> None:
     files = sorted({row["file"] for row in every})
     second = [row for row in every if row["file"] == files[1]]
     cut = second[len(second) // 2][place]
-    after = [row for row in every if row["file"] > files[1] or (row["file"] == files[1] and row[place] >= cut)]
+    after = [
+        row for row in every if row["file"] > files[1] or (row["file"] == files[1] and row[place] >= cut)
+    ]
     before = [row for row in every if row not in after]
     assert rows(view, start=f"{files[1]}:{cut}") == after
     assert rows(view, stop=f"{files[1]}:{cut}") == before
@@ -99,7 +104,7 @@ def test_tables_keep_the_numbers_of_rows() -> None:
         found = [row for row in rows("changes", **options) if row["table"] is not None]
         assert found == [row for row in every if row["table"] is not None and keeps(row)]
         assert found
-    assert [row for row in rows("changes", schemas=["other"])] == []
+    assert rows("changes", schemas=["other"]) == []
 
 
 def test_types_and_servers() -> None:

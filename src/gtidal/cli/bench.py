@@ -8,8 +8,10 @@ its whole process.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
+import pkgutil
 import shutil
 import subprocess
 import sys
@@ -131,7 +133,7 @@ class Result:
 
 COMMAND = "import sys; from gtidal.cli.main import main; sys.exit(main())"
 CHILD = "import sys; from gtidal.cli.bench import child; child(*sys.argv[1:])"
-LIBRARIES = "import gtidal, gtidal.cli.main, pyarrow"
+LIBRARIES = "from gtidal.cli.bench import load_libraries; load_libraries()"
 
 
 def own_measures(paths: Sequence[Path], part: Path, table: str | None) -> list[Measure]:
@@ -288,7 +290,7 @@ def beginning(path: Path, size: int = SLICE) -> Iterator[Path]:
     """The first part of a log as a log of its own: about `size` bytes, up to where a transaction begins. A log that
     is encrypted or short is taken whole."""
     with path.open("rb") as stream:
-        data = stream.read(size)
+        data = stream.read(size if size <= path.stat().st_size else len(MAGIC))
     if len(data) < size or not data.startswith(MAGIC):
         yield path
         return
@@ -319,8 +321,7 @@ def _last_boundary(data: bytes) -> int:
 
 def child(step: str, arguments: str) -> None:
     """Do one step and print what it took, as JSON."""
-    import gtidal  # noqa: F401  # a start is not part of what is measured
-
+    load_libraries()
     work = STEPS[step](**json.loads(arguments))
     base = memory_of("self", NOW)
     output, sys.stdout = sys.stdout, Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  # open until the process ends
@@ -330,6 +331,17 @@ def child(step: str, arguments: str) -> None:
     memory = memory_of("self", PEAK)
     json.dump({"wall": wall, "cpu": cpu, "memory": memory, "base": base, "rows": rows}, output)
     output.flush()
+
+
+def load_libraries() -> None:
+    """Load what else would be loaded when it is first used: a start is not part of what is measured."""
+    import gtidal.cli.main
+    import gtidal.columnar
+
+    for module in pkgutil.walk_packages(gtidal.columnar.__path__, "gtidal.columnar."):
+        importlib.import_module(module.name)
+    for name in ("pyarrow", "pyarrow.compute", "gtidal.requests"):
+        importlib.import_module(name)
 
 
 def processor_time() -> float:

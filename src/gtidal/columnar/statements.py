@@ -29,9 +29,9 @@ def statement_of(event: Event) -> Statement | None:
     if isinstance(event, ExecuteLoadQuery):
         return Statement("statement", event.schema, _utf8(event, event.query))
     if isinstance(event, Load | NewLoad):
-        return Statement("statement", event.schema, event.summary().encode())
+        return Statement("statement", event.schema, event.summary().encode("utf-8", "surrogateescape"))
     if isinstance(event, ExecLoad):
-        return Statement("statement", None, event.summary().encode())
+        return Statement("statement", None, event.summary().encode("utf-8", "surrogateescape"))
     return None
 
 

@@ -15,7 +15,7 @@ two, H: a dictionary may have H/2 names. What lies where:
           14 heads, 15 places in the pool are used
     16    a frame of 12 per open container: 0 start, 1 end, 2 first value entry, 3 where members may begin, 4 kind,
           5 members, 6 next member, 7 and 8 place and size of offsets, 9 place of the data, 10 bytes spent
-    1216  256 states: 0 first head + 1, 1 for the caller: what it made of the dictionary in this state, 0 for nothing
+    1216  256 states: 0 how many heads (at most 8) << 32 | first head + 1, 1 for the caller: what it made of the dictionary in this state, 0 for nothing
     1728  256 heads: 0 start of the object, 1 kind, 2 members, 3 bytes of keys, 4 first place in the pool, 5 state
           behind it, 6 next head of the same state + 1
     3776  pool: id << 32 | index of an object's keys, in the order of their names
@@ -227,7 +227,7 @@ def sort_members(data, names, scratch, pos, size, width, count, least):
 def find_head(data, scratch, pos, size, kind, count, least):
     """Where the head of an object lies that has the very keys, lying in the same way; 0 if there is none."""
     width = 4 if kind & 1 else 2
-    head = scratch[1216 + 2 * scratch[12]]
+    head = scratch[1216 + 2 * scratch[12]] & 65535
     while head:
         head = 1728 + 8 * (head - 1)
         other = scratch[head]
@@ -237,7 +237,8 @@ def find_head(data, scratch, pos, size, kind, count, least):
             and scratch[head + 2] == count
             and keys <= size - least
             and (
-                count == 0 or machine.same(data, pos + 2 * width, data, other + 2 * width, count * (width + 2))
+                count == 0
+                or machine.same(data, pos + 2 * width, data, other + 2 * width, count * (width + 2))
             )
             and (keys == 0 or machine.same(data, pos + least, data, other + least, keys))
         ):
@@ -252,12 +253,19 @@ def keep_head(data, scratch, pos, kind, width, count, least, keys):
     entry = pos + 2 * width
     start = least
     ordered = 1
-    for i in range(count):
+    for _ in range(count):
         if read(data, entry, width) != start:
             ordered = 0
         start += read(data, entry + width, 2)
         entry += width + 2
-    if not ordered or scratch[13] >= 256 or scratch[14] >= 256 or count > 4096 - scratch[15]:
+    before = 1216 + 2 * scratch[12]
+    if (
+        not ordered
+        or scratch[13] >= 256
+        or scratch[14] >= 256
+        or scratch[before] >> 32 >= 8
+        or count > 4096 - scratch[15]
+    ):
         scratch[11] = 0
         return 0
     head = 1728 + 8 * scratch[14]
@@ -277,9 +285,8 @@ def keep_head(data, scratch, pos, kind, width, count, least, keys):
     scratch[head + 3] = keys
     scratch[head + 4] = pool
     scratch[head + 5] = state
-    before = 1216 + 2 * scratch[12]
-    scratch[head + 6] = scratch[before]
-    scratch[before] = scratch[14]
+    scratch[head + 6] = scratch[before] & 65535
+    scratch[before] = (scratch[before] >> 32) + 1 << 32 | scratch[14]
     scratch[12] = state
     return 0
 

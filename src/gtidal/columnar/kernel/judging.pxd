@@ -7,7 +7,7 @@ cdef long long MOST_MAPS
 cdef long long MOST_KEYS
 
 @cython.locals(number=cython.longlong, i=cython.longlong, byte=cython.longlong)
-cdef inline long long little(const unsigned char[::1] data, long long pos, long long size) noexcept nogil
+cdef long long little(const unsigned char[::1] data, long long pos, long long size) noexcept nogil
 
 @cython.locals(i=cython.longlong, moment=cython.longlong, first=cython.int, version=cython.longlong)
 cdef int read_gtid(const unsigned char[::1] data, long long pos, long long end, long long[::1] fields) noexcept nogil

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -201,10 +202,8 @@ class RowEventReader(Generic[Odd]):
         counted[followed.transactions : len(positions)] = True
         places = np.flatnonzero(skipped & counted[numbers_of])
         before = np.zeros(followed.events + 1, np.int64)
-        try:
+        with suppress(GtidalError):  # rows of another table that nobody can read: they are not counted
             before[places + 1] = count_rows(followed, places, self.book, self.file)
-        except GtidalError:
-            pass  # rows of another table that nobody can read: those that can be are numbered without them
         for place, missing in left_out.items():
             before[place + 1] += missing
         np.cumsum(before, out=before)
@@ -227,8 +226,10 @@ class RowEventReader(Generic[Odd]):
         left_out: Counter[int] = Counter()
         for place, event in followed.asked:
             if place < followed.events and of_shown[place]:
-                is_rows = isinstance(event, RowsEvent)
-                left_out[place] += len(event.rows) if is_rows else statement_of(event) is not None
+                if isinstance(event, RowsEvent):
+                    left_out[place] += len(event.rows)
+                else:
+                    left_out[place] += statement_of(event) is not None
         left_out.subtract(change.place for change in odd)
         return {place: missing for place, missing in left_out.items() if missing > 0}
 
@@ -311,4 +312,4 @@ def first_images(operations: Array) -> Array:
     """Of images in order, with their operations: which ones begin a change. The before and the after image of an update
     stand side by side."""
     updates = operations == UPDATE
-    return ~(updates & (np.cumsum(updates) % 2 == 0))
+    return np.asarray(~(updates & (np.cumsum(updates) % 2 == 0)))

@@ -1,0 +1,48 @@
+cimport cython
+
+cimport gtidal.columnar.kernel.json_keys as json_keys
+cimport gtidal.columnar.kernel.machine as machine
+cimport gtidal.columnar.kernel.sql_values as sql_values
+
+cdef long long SIGN32
+
+
+@cython.locals(i=cython.longlong)
+cdef inline void put(unsigned char[::1] value, long long at, long long number, long long size) noexcept nogil
+
+cdef inline long long read(const unsigned char[::1] data, long long pos, long long size) noexcept nogil
+
+cpdef long long width_of(long long most) noexcept nogil
+
+cdef inline long long put_text(
+    unsigned char[::1] value, long long at, const unsigned char[::1] source, long long start, long long size
+) noexcept nogil
+
+cdef inline long long put_integer(unsigned char[::1] value, long long at, long long number) noexcept nogil
+
+cdef inline long long put_unsigned(unsigned char[::1] value, long long at, long long number) noexcept nogil
+
+@cython.locals(
+    width=cython.longlong, count=cython.longlong, size=cython.longlong, values_at=cython.longlong,
+    first=cython.longlong, frame=cython.longlong, offset_size=cython.longlong, count_size=cython.longlong,
+    large=cython.longlong, base=cython.longlong, i=cython.longlong, entry=cython.longlong, spent=cython.longlong, head=cython.longlong, start=cython.longlong,
+    length=cython.longlong, prefix=cython.longlong, found=cython.longlong, last=cython.longlong,
+)
+cdef inline long long open_container(
+    const unsigned char[::1] data, const unsigned char[::1] names, unsigned char[::1] value, long long[::1] scratch,
+    long long at, long long limit, long long kind, long long pos, long long end, long long depth, long long id_size
+) noexcept nogil
+
+@cython.locals(guess=cython.longlong)
+cdef inline long long json_guess(long long size) noexcept nogil
+
+@cython.locals(
+    limit=cython.longlong, budget=cython.longlong, end=cython.longlong, kind=cython.longlong, pos=cython.longlong,
+    depth=cython.longlong, number=cython.longlong, sql_type=cython.longlong, length=cython.longlong,
+    i=cython.longlong, byte=cython.longlong, frame=cython.longlong, offset_size=cython.longlong, slot=cython.longlong,
+    member=cython.longlong, width=cython.longlong,
+)
+cpdef long long put_json(
+    const unsigned char[::1] data, const unsigned char[::1] names, unsigned char[::1] value, long long[::1] scratch,
+    long long at, long long start, long long size, long long id_size
+) noexcept nogil

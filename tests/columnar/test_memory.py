@@ -1,0 +1,215 @@
+"""Memory is bounded by a constant and the largest row, however large an event, a transaction, a payload or a log is.
+
+Each log is read by a process of its own. What counts is its peak above what it had after it had read a small log.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from gtidal.events import Event, Format, encode_event, rows, table_map, transaction
+from gtidal.events.control import EndMark
+from gtidal.events.transaction import Compression, PayloadSize, TransactionPayload, UncompressedSize
+from tests.logs import build_log, format_description
+from tests.samples import UUID, query, with_type
+
+MB = 1 << 20
+LIMIT = 400 * MB
+VIEWS = ("events", "transactions", "changes")
+
+READ = """
+import sys
+import pyarrow as pa
+from gtidal.columnar.scanning import VIEWS, LogScan, Scan
+from gtidal.columnar.schemas import CHANGES, EVENTS, TRANSACTIONS
+from gtidal.columnar.selection import Selection
+
+schemas = {"events": EVENTS, "transactions": TRANSACTIONS, "changes": CHANGES}
+
+def drain(view, path):
+    scan = Scan(tuple(schemas[view].names), Selection(include_uncommitted=True))
+    with open(path, "rb", buffering=0) as stream:
+        return sum(batch.num_rows for batch in VIEWS[view](LogScan(stream, "binlog.000001", scan)))
+
+def peak():
+    # Not ru_maxrss: that begins with the peak of the process that started this one.
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) * 1024
+
+small, large, view = sys.argv[1:]
+for name in VIEWS:
+    if name in schemas:
+        drain(name, small)
+before = peak()
+print(drain(view, large), peak() - before)
+"""
+
+TABLE = table_map.TableMap(
+    table_id=7,
+    flags=1,
+    schema="shop",
+    table="blobs",
+    types=bytes((8, 252)),
+    metadata=b"\x04",
+    null_bitmap=b"\x03",
+    optional=(table_map.ColumnName(4, ("id", "data")),),
+)
+
+
+def gtid() -> transaction.Gtid:
+    return transaction.Gtid(flags=1, uuid=UUID, gno=1, clock_type=2, last_committed=0, sequence_number=1)
+
+
+def insert(count: int, size: int, flags: int = 0, start: int = 0) -> rows.WriteRows:
+    changed = tuple(rows.Row(None, (start + number, b"x" * size)) for number in range(count))
+    return rows.WriteRows(
+        table_id=7, flags=flags, width=2, after_columns=b"\x03", rows=changed, table=TABLE
+    )
+
+
+def whole(*events: Event) -> list[Event]:
+    """A transaction of these rows."""
+    return [with_type(event) for event in (gtid(), query(b"BEGIN"), TABLE, *events, transaction.Xid(9))]
+
+
+def bytes_of(events: list[Event], format: Format | None = None) -> bytes:
+    """Events as they stand in a log; the views do not look at the positions in their headers."""
+    return b"".join(encode_event(event, format or format_description().format) for event in events)
+
+
+def head(path: Path) -> None:
+    path.write_bytes(build_log([]))
+
+
+def repeat(path: Path, piece: bytes, total: int) -> int:
+    """Add ``piece`` again and again, by copies inside the file; returns how often."""
+    start = path.stat().st_size
+    times = -(-total // len(piece))
+    with path.open("r+b") as stream:
+        stream.seek(start)
+        stream.write(piece)
+        stream.flush()
+        done, number = len(piece), stream.fileno()
+        while done < times * len(piece):
+            count = min(done, times * len(piece) - done, 256 * MB)
+            copied = os.copy_file_range(number, number, count, start, start + done)
+            assert copied
+            done += copied
+    return times
+
+
+def large_event(path: Path) -> tuple[dict[str, int], int]:
+    """One event of 40 MB: many small rows."""
+    path.write_bytes(build_log(whole(insert(40_000, 1000, flags=1))))
+    return {"events": 6, "transactions": 1, "changes": 40_000}, 1000
+
+
+def large_row(path: Path) -> tuple[dict[str, int], int]:
+    """One event of 40 MB: one row."""
+    path.write_bytes(build_log(whole(insert(1, 40 * MB, flags=1))))
+    return {"events": 6, "transactions": 1, "changes": 1}, 40 * MB
+
+
+def large_transaction(path: Path) -> tuple[dict[str, int], int]:
+    """One transaction of 170 MB."""
+    events = whole(insert(20, 400))
+    head(path)
+    with path.open("ab") as stream:
+        stream.write(bytes_of(events[:3]))
+    times = repeat(path, bytes_of([events[3]] * 100), 170 * MB) * 100
+    with path.open("ab") as stream:
+        stream.write(bytes_of(events[4:]))
+    return {"events": times + 5, "transactions": 1, "changes": times * 20}, 400
+
+
+def unpacking(path: Path, total: int) -> tuple[dict[str, int], int]:
+    """A payload that unpacks to very much."""
+    inside = Format()
+    events = whole(insert(20, 400))
+    some = bytes_of([events[3]] * 100, inside)
+    times = -(-total // len(some))
+    packer = zstandard.ZstdCompressor().compressobj()
+    data = packer.compress(bytes_of(events[1:3], inside))
+    data += b"".join(packer.compress(some) for _ in range(times))
+    data += packer.compress(bytes_of(events[4:], inside)) + packer.flush()
+    announced = times * len(some) + len(bytes_of([*events[1:3], *events[4:]], inside))
+    values = (Compression(2, 0), UncompressedSize(3, announced), PayloadSize(1, len(data)), EndMark(0))
+    path.write_bytes(build_log([with_type(gtid()), with_type(TransactionPayload(values=values, payload=data))]))
+    return {"events": times * 100 + 6, "transactions": 1, "changes": times * 2000}, 400
+
+
+def many_transactions(path: Path, total: int) -> tuple[dict[str, int], int]:
+    head(path)
+    piece = bytes_of([event for _ in range(1000) for event in whole(insert(20, 400, flags=1))])
+    times = repeat(path, piece, total)
+    return {"events": 5000 * times + 1, "transactions": 1000 * times, "changes": 20_000 * times}, 400
+
+
+Make = Callable[[Path], tuple[dict[str, int], int]]
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path: Path = tmp_path_factory.mktemp("memory") / "binlog.000001"
+    path.write_bytes(build_log(whole(insert(3, 10, flags=1))))
+    return path
+
+
+def judge(view: str, make: Make, small: Path, tmp_path: Path) -> None:
+    path = tmp_path / "large.000001"
+    counts, largest = make(path)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", READ, str(small), str(path), view], capture_output=True, text=True, check=True
+        )
+    finally:
+        path.unlink()
+    count, peak = map(int, done.stdout.split())
+    assert count == counts[view]
+    assert peak < LIMIT + 3 * largest, f"{peak // MB} MB above the libraries"
+
+
+def million(make: Any, total: int) -> Make:
+    return lambda path: make(path, total)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("make", [large_event, large_row, large_transaction])
+def test_large_ones(view: str, make: Make, small: Path, tmp_path: Path) -> None:
+    judge(view, make, small, tmp_path)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_payload_is_unpacked_in_pieces(view: str, small: Path, tmp_path: Path) -> None:
+    judge(view, million(unpacking, 500 * MB), small, tmp_path)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_payload_of_a_gibibyte(view: str, small: Path, tmp_path: Path) -> None:
+    judge(view, million(unpacking, 1024 * MB), small, tmp_path)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_log_of_five_gibibytes(view: str, small: Path, tmp_path: Path) -> None:
+    judge(view, million(many_transactions, 5 << 30), small, tmp_path)
+
+
+def test_the_measure_works(small: Path, tmp_path: Path) -> None:
+    """A row above the limit shows: the largest row is counted three times."""
+    path = tmp_path / "row.000001"
+    path.write_bytes(build_log(whole(insert(1, 100 * MB, flags=1))))
+    done = subprocess.run(
+        [sys.executable, "-c", READ, str(small), str(path), "changes"], capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout.split()[1]) > 100 * MB
