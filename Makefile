@@ -45,7 +45,7 @@ sanitize: $(READY) ## the kernel under the address and undefined-behaviour sanit
 	$(BIN)/python tools/sanitize.py
 
 bench: $(READY) servers ## measure gtidal, mysqlbinlog and others on logs of a real server
-	$(BIN)/gtidal bench
+	$(BIN)/python bench/run.py
 
 lint: $(READY) ## format check, lint, types
 	$(BIN)/ruff format --check .

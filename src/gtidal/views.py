@@ -231,7 +231,8 @@ def _batches(view: str, read: Any, request: Request, scan: Scan, threads: int) -
     yield from _coalesced(_in_parallel(read, tasks, scan, threads))
 
 
-_STRETCH = 16 << 20
+_STRETCH = 8 << 20
+"""What a thread reads at a time; its batches wait for those before them."""
 
 
 def _one(read: Any, file: LogFile, scan: Scan, stretch: Stretch) -> Iterator[pa.RecordBatch]:

@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,9 +70,7 @@ def gtid() -> transaction.Gtid:
 
 def insert(count: int, size: int, flags: int = 0, start: int = 0) -> rows.WriteRows:
     changed = tuple(rows.Row(None, (start + number, b"x" * size)) for number in range(count))
-    return rows.WriteRows(
-        table_id=7, flags=flags, width=2, after_columns=b"\x03", rows=changed, table=TABLE
-    )
+    return rows.WriteRows(table_id=7, flags=flags, width=2, after_columns=b"\x03", rows=changed, table=TABLE)
 
 
 def whole(*events: Event) -> list[Event]:
@@ -143,7 +140,9 @@ def unpacking(path: Path, total: int) -> tuple[dict[str, int], int]:
     data += packer.compress(bytes_of(events[4:], inside)) + packer.flush()
     announced = times * len(some) + len(bytes_of([*events[1:3], *events[4:]], inside))
     values = (Compression(2, 0), UncompressedSize(3, announced), PayloadSize(1, len(data)), EndMark(0))
-    path.write_bytes(build_log([with_type(gtid()), with_type(TransactionPayload(values=values, payload=data))]))
+    path.write_bytes(
+        build_log([with_type(gtid()), with_type(TransactionPayload(values=values, payload=data))])
+    )
     return {"events": times * 100 + 6, "transactions": 1, "changes": times * 2000}, 400
 
 
@@ -169,7 +168,10 @@ def judge(view: str, make: Make, small: Path, tmp_path: Path) -> None:
     counts, largest = make(path)
     try:
         done = subprocess.run(
-            [sys.executable, "-c", READ, str(small), str(path), view], capture_output=True, text=True, check=True
+            [sys.executable, "-c", READ, str(small), str(path), view],
+            capture_output=True,
+            text=True,
+            check=True,
         )
     finally:
         path.unlink()
@@ -210,6 +212,9 @@ def test_the_measure_works(small: Path, tmp_path: Path) -> None:
     path = tmp_path / "row.000001"
     path.write_bytes(build_log(whole(insert(1, 100 * MB, flags=1))))
     done = subprocess.run(
-        [sys.executable, "-c", READ, str(small), str(path), "changes"], capture_output=True, text=True, check=True
+        [sys.executable, "-c", READ, str(small), str(path), "changes"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert int(done.stdout.split()[1]) > 100 * MB

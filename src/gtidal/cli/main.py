@@ -10,7 +10,7 @@ from importlib.metadata import version
 
 import typer
 
-from gtidal.cli import demo, dump, gtid, inspect, logs, tables, verify
+from gtidal.cli import bench, demo, dump, gtid, inspect, logs, tables, verify
 from gtidal.errors import GtidalError, KeyProblem, NotABinlog, UsageError
 
 FINE, DATA_PROBLEM, WRONG_USE = 0, 1, 2
@@ -35,7 +35,7 @@ def options(show_version: bool = typer.Option(False, "--version", help="Print th
         raise typer.Exit
 
 
-for _module in (logs, tables, inspect, dump, verify, gtid, demo):
+for _module in (logs, tables, inspect, dump, verify, gtid, bench, demo):
     _module.register(app)
 
 

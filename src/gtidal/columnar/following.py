@@ -189,6 +189,8 @@ class Follower:
                 else:
                     self._ask(followed, place)
                     place += 1
+                    if followed.error is not None:
+                        raise followed.error
             except GtidalError as error:
                 if not self.keep_errors:
                     raise
@@ -356,8 +358,18 @@ class Follower:
             lanes.event_plan[place] = plan
         followed.asked.append((place, event))
         self._feed(followed, place, event)
-        if isinstance(event, PartialRowData) and (whole := self._fragments.add(event)) is not None:
-            rows = self._decode_whole(window, place, whole)
+        if isinstance(event, PartialRowData):
+            try:
+                self._add_fragment(followed, place, event)
+            except GtidalError as error:
+                followed.error = error.at(
+                    file=self.decoder.file, position=event.header.position, event=event.name
+                )
+
+    def _add_fragment(self, followed: Followed, place: int, event: PartialRowData) -> None:
+        whole = self._fragments.add(event)
+        if whole is not None:
+            rows = self._decode_whole(followed.window, place, whole)
             followed.asked.append((place, rows))
             self._feed(followed, place, rows)
 

@@ -82,6 +82,7 @@ class LogScan:
         self.selector = Selector(scan.selection, self.book)
         self.follower = Follower(self.reader.decoder, self.book)
         self.follower.keep_errors = True
+        self._changes: ChangeReader | None = None
         self.go_to(stretch)
 
     def go_to(self, stretch: Stretch) -> None:
@@ -176,9 +177,12 @@ class LogScan:
                 setattr(current, name, getattr(current, name) + int(sums[-1]))
 
     def changes(self) -> Iterator[pa.RecordBatch]:
-        reader = ChangeReader(self.book, self.selector, self.file, self.scan.columns, self.scan.images)
+        if self._changes is None:
+            self._changes = ChangeReader(
+                self.book, self.selector, self.file, self.scan.columns, self.scan.images
+            )
         for followed in self._whole_transactions():
-            yield from reader.batches(followed)
+            yield from self._changes.batches(followed)
 
     # --- transactions that are whole
 
@@ -240,7 +244,7 @@ class LogScan:
                 yield followed
                 continue
             end = follower.ended[0].end_position
-            followed.events = int(np.searchsorted(window.index.positions[: window.count], end))
+            followed.events = int(np.searchsorted(window.index.ends[: window.count], end, side="right"))
             followed.has_open = False
             yield followed
             follower.reset()

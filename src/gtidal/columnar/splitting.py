@@ -13,7 +13,6 @@ from gtidal.columnar.windows import Place, WindowReader
 from gtidal.events.frame import HEADER_SIZE
 from gtidal.log.resync import Prover
 
-STRETCH = 16 << 20
 _PROBE = 1 << 18
 _LARGEST_PROBE = 1 << 26
 _BEGINS_TRANSACTION = frozenset((33, 34, 42, 162))
@@ -22,7 +21,7 @@ ReadAt = Callable[[int, int], bytes]
 """From position and size to bytes, fewer at the end."""
 
 
-def split(reader: WindowReader, size: int, stretch: int = STRETCH) -> list[Place]:
+def split(reader: WindowReader, size: int, stretch: int) -> list[Place]:
     """Where stretches begin, after the first; ``size`` is the log's. None where the log cannot be cut."""
     reader.read_format()
     decoder = reader.decoder

@@ -20,7 +20,7 @@ class GtidFilter:
         self.included = options.include_gtids
         self.excluded = options.exclude_gtids
         self.no_gtids = options.skip_gtids
-        self._inside_unwanted = False
+        self.inside_unwanted = False
 
     @property
     def active(self) -> bool:
@@ -28,21 +28,21 @@ class GtidFilter:
 
     def skips(self, event: Event) -> bool:
         """Ask once for every event, in order."""
-        unwanted = self._inside_unwanted
+        unwanted = self.inside_unwanted
         match event:
             case GtidEvent():
                 key = (event.uuid, event.tag or "", event.gno)
                 unwanted = self.included is not None and not self.included.has(*key)
                 unwanted = unwanted or (self.excluded is not None and self.excluded.has(*key))
-                self._inside_unwanted = unwanted
+                self.inside_unwanted = unwanted
                 return unwanted or self.no_gtids
             case PreviousGtids():
                 return self.no_gtids
             case Xid():
-                self._inside_unwanted = False
+                self.inside_unwanted = False
             case Query():
                 if ends_group(event.query):
-                    self._inside_unwanted = False
+                    self.inside_unwanted = False
             case _:
                 return unwanted and event.type_code not in _NEVER_FILTERED
         return unwanted

@@ -34,6 +34,7 @@ from gtidal.text.events import (
     xa_prepare_text,
 )
 from gtidal.text.filters import GtidFilter
+from gtidal.text.flow import Flow
 from gtidal.text.hexdump import base64_lines, hexdump
 from gtidal.text.loads import LoadFiles
 from gtidal.text.oldloads import OldLoads
@@ -123,41 +124,26 @@ class MysqlPrinter:
         self._rows: RowText = rows or NoRows()
         self._loads = loads
         self._clock = Clock()
-        self._session = Session(options.short_form, not options.require_row_format)
+        self.session = Session(options.short_form, not options.require_row_format)
         self._gtids = GtidText(self._clock, options.short_form)
         self._short = options.short_form
         self._verbosity = 0 if options.short_form else options.verbosity
         self._base64 = options.base64 != "decode-rows"
         self._hexdump = options.hexdump
         self._out: list[str] = []
-        self._head: list[str] = []
-        self._body: list[str] = []
-        self._foot: list[str] = []
-        self._waiting: list[tuple[int, bytes, Event]] = []
-        self._ignored_tables: set[int] = set()
-        self._printed_tables: set[int] = set()
-        self._count = 0
-        self._offset = options.offset
-        self._start_time = options.start_time
+        self.flow = Flow(offset=options.offset, start_time=options.start_time)
         self._stop_time = _FOREVER if options.stop_time is None else options.stop_time
         self._selects = bool(options.offset or options.start_time or options.server_id)
-        self._gtid_filter = GtidFilter(options)
-        self._filters_gtids = self._gtid_filter.active
-        self._in_transaction = False
-        self._seen_gtid = False
-        self._skipped_event = False
-        self._printed_format = False
+        self.gtid_filter = GtidFilter(options)
+        self._filters_gtids = self.gtid_filter.active
         self._first_format = True
-        self._unflushed = False
         self._header_length = 19
-        self._checksum = False
-        self._tells_invisible_key = False
         self._positions_of_starts = False
         """Before MySQL 5.0, a header's position is that of the event's beginning."""
         self._made_by = (-1, -1)
         self._line_start = ""
         self._inner_end: int | None = None
-        self._old_loads = OldLoads(self._session, loads, self._skips_schema, warn)
+        self._old_loads = OldLoads(self.session, loads, self._skips_schema, warn)
         self._handlers = self._make_handlers()
 
     def _make_handlers(self) -> dict[int, Callable[[int, bytes, Any, LogDecoder], None]]:
@@ -197,11 +183,11 @@ class MysqlPrinter:
 
     def tail(self) -> str:
         """The end; text that still waits for its statement's end is not printed, as the tool does not."""
-        if self._waiting:
+        if self.flow.waiting:
             self._warn("the output ends inside a statement: its variables are not printed")
-        elif self._unflushed:
+        elif self.flow.unflushed:
             self._warn("the output ends inside a statement: its row events are not printed")
-        if self._skipped_event:
+        if self.flow.skipped_event:
             self._out.append(f"COMMIT /* added by mysqlbinlog */{DELIMITER}\n")
         self._end_log()
         text = "".join(self._out)
@@ -211,15 +197,15 @@ class MysqlPrinter:
     def _end_log(self) -> None:
         """Between logs, and at the end: leave no transaction open and no GTID assigned."""
         out = self._out
-        if self._in_transaction:
+        if self.flow.in_transaction:
             out.append(f"ROLLBACK /* added by mysqlbinlog */ {DELIMITER}\n")
-        elif self._seen_gtid and not self.options.skip_gtids:
+        elif self.flow.seen_gtid and not self.options.skip_gtids:
             out.append(f"BEGIN /*added by mysqlbinlog */ {DELIMITER}\n")
             out.append(f"ROLLBACK /* added by mysqlbinlog */ {DELIMITER}\n")
         if not self.options.skip_gtids:
             out.append(f"SET @@SESSION.GTID_NEXT= 'AUTOMATIC' /* added by mysqlbinlog */ {DELIMITER}\n")
-        self._seen_gtid = False
-        self._in_transaction = False
+        self.flow.seen_gtid = False
+        self.flow.in_transaction = False
 
     # --- one event
 
@@ -233,7 +219,7 @@ class MysqlPrinter:
     def _process(self, position: int, data: bytes, event: Event, decoder: LogDecoder) -> None:
         header = event.header
         code = header.type_code
-        self._count += 1
+        self.flow.count += 1
         if self._selects and not self._selected(header, code):
             return
         if (
@@ -242,25 +228,25 @@ class MysqlPrinter:
             self.stopped = self._inner_end is None or self.stopped
             return
         if not self._short:
-            self._head.append(f"# at {position}\n")
-        if self._filters_gtids and self._gtid_filter.skips(event):
+            self.flow.head.append(f"# at {position}\n")
+        if self._filters_gtids and self.gtid_filter.skips(event):
             return
         self._handlers.get(code, self._unknown)(position, data, event, decoder)
 
     def _selected(self, header: Header, code: int) -> bool:
         if code == FormatDescription.code or code == StartV3.code:
             return True
-        if self._count <= self._offset or header.timestamp < self._start_time:
+        if self.flow.count <= self.flow.offset or header.timestamp < self.flow.start_time:
             return False
         # From the first event that is wanted on, all are: times may go back and forth.
-        self._start_time = 0
-        self._offset = 0
+        self.flow.start_time = 0
+        self.flow.offset = 0
         wanted = self.options.server_id
         return not wanted or wanted == header.server_id or code == Rotate.code
 
     def _flush(self) -> None:
-        self._out += self._head
-        self._head.clear()
+        self._out += self.flow.head
+        self.flow.head.clear()
 
     def _line(self, position: int, data: bytes, event: Event) -> str:
         """The header line begun, and after it the hexdump."""
@@ -274,7 +260,7 @@ class MysqlPrinter:
         if self._positions_of_starts and log_pos:
             log_pos += header.size
         checksum = event.checksum
-        if checksum is not None and self._checksum:
+        if checksum is not None and self.flow.checksum:
             line = f"{self._line_start}{log_pos} CRC32 0x{checksum:08x} "
         else:
             line = f"{self._line_start}{log_pos} "
@@ -296,7 +282,7 @@ class MysqlPrinter:
                 f"{event.binlog_version} is not {FORMAT_VERSION}", position=position, field="binlog_version"
             )
         relay = header.flags & RELAY_LOG
-        self._checksum = isinstance(event, FormatDescription) and event.checksum_algorithm == CRC32
+        self.flow.checksum = isinstance(event, FormatDescription) and event.checksum_algorithm == CRC32
         self._positions_of_starts = isinstance(event, StartV3)
         self._header_length = (
             event.common_header_length if isinstance(event, FormatDescription) else header.length
@@ -305,7 +291,7 @@ class MysqlPrinter:
             if header.log_pos > 0 and not self._first_format:
                 self._end_log()
             self._first_format = False
-        head = self._head
+        head = self.flow.head
         if not self._short:
             head.append(
                 f"{self._line(position, data, event)}\tStart: binlog v {event.binlog_version}, "
@@ -324,7 +310,7 @@ class MysqlPrinter:
             if self.options.base64 != "never" and not self._short:
                 if self._base64 and isinstance(event, FormatDescription):
                     head.append(f"BINLOG '\n{base64_lines(data)}'{DELIMITER}\n")
-                self._printed_format = True
+                self.flow.printed_format = True
                 if self.options.skip_gtids:
                     head.append(f"/*!50616 SET @@SESSION.GTID_NEXT='AUTOMATIC'*/{DELIMITER}\n")
         if not self.options.force_if_open and header.flags & IN_USE:
@@ -344,45 +330,45 @@ class MysqlPrinter:
         else:
             skips = self._skips_schema(event.schema) and not is_transaction_keyword(query)
             ends, starts = ends_group(query), starts_group(query)
-        if self._waiting:
+        if self.flow.waiting:
             if not skips:
-                for waiting in self._waiting:
+                for waiting in self.flow.waiting:
                     self._print_statement(*waiting)
-            self._waiting.clear()
+            self.flow.waiting.clear()
         if skips:
-            if self._seen_gtid and not self._in_transaction and not starts and not ends:
+            if self.flow.seen_gtid and not self.flow.in_transaction and not starts and not ends:
                 self._out.append(f"COMMIT /* added by mysqlbinlog */{DELIMITER}\n")
-                self._skipped_event = False
-                self._seen_gtid = False
+                self.flow.skipped_event = False
+                self.flow.seen_gtid = False
             else:
-                self._skipped_event = True
+                self.flow.skipped_event = True
             return
         if ends:
-            self._in_transaction = False
-            self._skipped_event = False
-            self._seen_gtid = False
+            self.flow.in_transaction = False
+            self.flow.skipped_event = False
+            self.flow.seen_gtid = False
         elif starts:
-            self._in_transaction = True
-        elif not self._in_transaction:
-            self._seen_gtid = False
+            self.flow.in_transaction = True
+        elif not self.flow.in_transaction:
+            self.flow.seen_gtid = False
         line = "" if self._short else self._line(position, data, event)
-        before = self._session.before_query(event, query, line, "Query")
-        self._head.append(f"{before}{text_of(query)}\n{DELIMITER}\n")
+        before = self.session.before_query(event, query, line, "Query")
+        self.flow.head.append(f"{before}{text_of(query)}\n{DELIMITER}\n")
         self._flush()
 
     def _wait(self, position: int, data: bytes, event: Event, decoder: LogDecoder) -> None:
         """Variables are printed with the query they are for, or not at all."""
-        self._waiting.append((position, data, event))
+        self.flow.waiting.append((position, data, event))
         self._flush()
 
     def _print_statement(self, position: int, data: bytes, event: Event) -> None:
         if isinstance(event, UserVar):
             line = "" if self._short else self._line(position, data, event) + "\tUser_var\n"
-            self._head.append(line + self._session.user_var(event))
+            self.flow.head.append(line + self.session.user_var(event))
             return
         comment, statement = STATEMENTS[event.header.type_code]
         line = "" if self._short else self._line(position, data, event) + comment(event)
-        self._head.append(line + statement(event))
+        self.flow.head.append(line + statement(event))
 
     def _statement(self, position: int, data: bytes, event: Event, decoder: LogDecoder) -> None:
         self._print_statement(position, data, event)
@@ -390,7 +376,7 @@ class MysqlPrinter:
 
     def _comment(self, position: int, data: bytes, event: Event, decoder: LogDecoder) -> None:
         if not self._short:
-            self._head.append(COMMENTS[event.header.type_code](event, self._line(position, data, event)))
+            self.flow.head.append(COMMENTS[event.header.type_code](event, self._line(position, data, event)))
         self._flush()
 
     def _unknown(self, position: int, data: bytes, event: Event, decoder: LogDecoder) -> None:
@@ -403,7 +389,7 @@ class MysqlPrinter:
                 field="header.type_code",
             )
         if not self._short:
-            self._head.append(ignorable_text(event, self._line(position, data, event)))
+            self.flow.head.append(ignorable_text(event, self._line(position, data, event)))
         self._flush()
 
     def _append_block(self, position: int, data: bytes, event: AppendBlock, decoder: LogDecoder) -> None:
@@ -419,48 +405,48 @@ class MysqlPrinter:
     def _execute_load(self, position: int, data: bytes, event: ExecuteLoadQuery, decoder: LogDecoder) -> None:
         path = self._loads.take(event.file_id) if self._loads is not None else None
         if self._skips_schema(event.schema):
-            self._skipped_event = True
+            self.flow.skipped_event = True
         elif path is None and self._loads is not None:
             self._warn(f"a LOAD DATA is left out: the beginning of file {event.file_id} was not read")
         else:
             line = "" if self._short else self._line(position, data, event)
-            before = self._session.before_query(event, event.query, line, "Execute_load_query")
-            self._head.append(f"{before}{load_text(event, path)}\n{DELIMITER}\n")
+            before = self.session.before_query(event, event.query, line, "Execute_load_query")
+            self.flow.head.append(f"{before}{load_text(event, path)}\n{DELIMITER}\n")
             if not self._short:
-                self._head.append(f"# file_id: {event.file_id} \n")
+                self.flow.head.append(f"# file_id: {event.file_id} \n")
         self._flush()
 
     def _old_load(self, position: int, data: bytes, event: LoadEvent | ExecLoad, decoder: LogDecoder) -> None:
         line = "" if self._short else self._line(position, data, event)
-        self._head.append(self._old_loads.print(event, line))
+        self.flow.head.append(self._old_loads.print(event, line))
         self._flush()
 
     # --- transactions
 
     def _gtid(self, position: int, data: bytes, event: GtidEvent, decoder: LogDecoder) -> None:
-        self._seen_gtid = True
+        self.flow.seen_gtid = True
         version = event.immediate_server_version or 0
-        self._tells_invisible_key = _INVISIBLE_KEYS <= version != UNDEFINED_SERVER_VERSION
-        if self._skipped_event:
+        self.flow.tells_invisible_key = _INVISIBLE_KEYS <= version != UNDEFINED_SERVER_VERSION
+        if self.flow.skipped_event:
             self._out.append(f"COMMIT /* added by mysqlbinlog */{DELIMITER}\n")
-        self._skipped_event = False
+        self.flow.skipped_event = False
         line = "" if self._short else self._line(position, data, event)
-        self._head.append(self._gtids.print(event, line))
+        self.flow.head.append(self._gtids.print(event, line))
         self._flush()
 
     def _xid(self, position: int, data: bytes, event: Xid, decoder: LogDecoder) -> None:
-        self._in_transaction = False
-        self._skipped_event = False
-        self._seen_gtid = False
+        self.flow.in_transaction = False
+        self.flow.skipped_event = False
+        self.flow.seen_gtid = False
         self._statement(position, data, event, decoder)
 
     def _xa_prepare(self, position: int, data: bytes, event: XaPrepare, decoder: LogDecoder) -> None:
-        self._head.append(xa_prepare_text(event, self._line(position, data, event)))
+        self.flow.head.append(xa_prepare_text(event, self._line(position, data, event)))
         self._flush()
 
     def _payload(self, position: int, data: bytes, event: TransactionPayload, decoder: LogDecoder) -> None:
         if not self._short:
-            self._head.append(payload_text(event, self._line(position, data, event)))
+            self.flow.head.append(payload_text(event, self._line(position, data, event)))
         end = self._inner_end = event.header.log_pos
         try:
             for inner in decoder.inner_data(event):
@@ -477,7 +463,7 @@ class MysqlPrinter:
         finally:
             self._inner_end = None
         if not self._short:
-            self._head.append("# End of compressed events.\n")
+            self.flow.head.append("# End of compressed events.\n")
         self._flush()
 
     def _sealed(self, data: bytes, decoder: LogDecoder) -> bytes:
@@ -493,22 +479,22 @@ class MysqlPrinter:
 
     def _table_map(self, position: int, data: bytes, event: TableMap, decoder: LogDecoder) -> None:
         if self._skips_table(event):
-            self._skipped_event = True
-            self._ignored_tables.add(event.table_id)
+            self.flow.skipped_event = True
+            self.flow.ignored_tables.add(event.table_id)
             return
         if not self._short:
             name = f"`{event.schema}`.`{event.table}`"
             line = (
                 f"{self._line(position, data, event)}\tTable_map: {name} mapped to number {event.table_id}\n"
             )
-            if self._tells_invisible_key:
+            if self.flow.tells_invisible_key:
                 line += f"# has_generated_invisible_primary_key={event.flags >> 2 & 1}\n"
             if self.options.print_table_metadata:
                 line += self._rows.table_metadata(event)
-            self._head.append(line)
-            self._printed_tables.add(event.table_id)
+            self.flow.head.append(line)
+            self.flow.printed_tables.add(event.table_id)
             self._base64_body(data, more=True)
-        self._unflushed = True
+        self.flow.unflushed = True
         self._flush()
 
     def _skips_table(self, event: TableMap) -> bool:
@@ -519,25 +505,25 @@ class MysqlPrinter:
 
     def _rows_query(self, position: int, data: bytes, event: RowsQuery, decoder: LogDecoder) -> None:
         if self._verbosity > 1:
-            self._head.append(rows_query_text(event, self._line(position, data, event)))
+            self.flow.head.append(rows_query_text(event, self._line(position, data, event)))
             self._base64_body(data, more=True)
-        self._unflushed = True
+        self.flow.unflushed = True
         self._flush()
 
     def _rows_event(self, position: int, data: bytes, event: RowsEvent, decoder: LogDecoder) -> None:
         ends = event.ends_statement
-        skipped = event.table_id in self._ignored_tables
+        skipped = event.table_id in self.flow.ignored_tables
         if ends:
-            self._ignored_tables.clear()
+            self.flow.ignored_tables.clear()
         if skipped:
             if ends:
-                self._unflushed = False
-                if self._body:
-                    self._body.append(f"'{DELIMITER}\n")
+                self.flow.unflushed = False
+                if self.flow.body:
+                    self.flow.body.append(f"'{DELIMITER}\n")
                 self._flush_statement()
-            self._skipped_event = True
+            self.flow.skipped_event = True
             return
-        if not self._printed_format and not self._short and self._base64:
+        if not self.flow.printed_format and not self._short and self._base64:
             if self.options.base64 == "never":
                 reason = "row events are printed as base64, which --base64-output=never forbids"
             else:
@@ -546,15 +532,15 @@ class MysqlPrinter:
         if not self._short:
             name = ROW_NAMES[event.header.type_code]
             flags = row_flags(event.flags)
-            self._head.append(
+            self.flow.head.append(
                 f"{self._line(position, data, event)}\t{name}: table id {event.table_id}{flags}\n"
             )
             self._base64_body(data, more=not ends)
             if self._verbosity:
-                if event.table_id not in self._printed_tables:
+                if event.table_id not in self.flow.printed_tables:
                     event = replace(event, table=None)  # its table map was left out
-                self._foot.append(self._rows.rows(event))
-        self._unflushed = not ends
+                self.flow.foot.append(self._rows.rows(event))
+        self.flow.unflushed = not ends
         if ends:
             self._flush_statement()
         else:
@@ -563,20 +549,20 @@ class MysqlPrinter:
     def _base64_body(self, data: bytes, more: bool) -> None:
         if not self._base64:
             return
-        if not self._body:
-            self._body.append("\nBINLOG '\n")
-        self._body.append(base64_lines(data))
+        if not self.flow.body:
+            self.flow.body.append("\nBINLOG '\n")
+        self.flow.body.append(base64_lines(data))
         if not more:
-            self._body.append(f"'{DELIMITER}\n")
+            self.flow.body.append(f"'{DELIMITER}\n")
 
     def _flush_statement(self) -> None:
         out = self._out
-        out += self._head
-        out += self._body
-        out += self._foot
-        self._head.clear()
-        self._body.clear()
-        self._foot.clear()
+        out += self.flow.head
+        out += self.flow.body
+        out += self.flow.foot
+        self.flow.head.clear()
+        self.flow.body.clear()
+        self.flow.foot.clear()
 
 
 def decode_without_rows(frame: Frame, decoder: LogDecoder) -> Event:

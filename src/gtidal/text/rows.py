@@ -24,7 +24,7 @@ from gtidal.wire.words import read_lenenc
 
 _JSON = 245
 _MAX_TABLES = 10_000
-_VERBS = {"insert": "INSERT INTO", "update": "UPDATE", "delete": "DELETE FROM"}
+VERBS = {"insert": "INSERT INTO", "update": "UPDATE", "delete": "DELETE FROM"}
 
 Step = tuple[str, Text, str, str]
 """Of one column: what comes before its value, the value's printer, what follows, and the line for NULL."""
@@ -131,7 +131,7 @@ class RowPrinter:
         if event.has_after and not event.has_before and not event.rows and not event.undecoded:
             name = known.name if self.mariadb else known.plain_name
             return f"{extra}### INSERT INTO {name} VALUES ()\n"
-        head = f"### {_VERBS[event.operation]} {known.name}\n"
+        head = f"### {VERBS[event.operation]} {known.name}\n"
         images: list[tuple[int, str, ImagePrinter]] = []
         if event.has_before:
             images.append((0, "### WHERE\n", self._image(known, table, event.before_columns)))

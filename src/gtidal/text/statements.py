@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gtidal.columns.charsets import COLLATIONS
 from gtidal.columns.decimals import decimal_text, decode_decimal
@@ -185,6 +185,12 @@ class SharedSettings:
             self.collation_database = new.collation_database
 
 
+_STATE = (
+    "schema", "thread_id_printed", "flags2", "sql_mode", "charset", "default_collation", "cascade_triggers",
+    "auto_increment", "time_zone", "lc_time_names", "collation_database",
+)  # fmt: skip
+
+
 class Session(SharedSettings):
     """What the statements printed so far have set: a SET line is printed only where something changes."""
 
@@ -224,13 +230,20 @@ class Session(SharedSettings):
     def before_query(self, event: QueryEvent, query: bytes, header: str, type_name: str) -> str:
         """All lines before the statement's text."""
         settings, microsecond = self.settings(event.status)
-        flags, timestamp = event.header.flags, event.header.timestamp
-        line = use = changes = ""
+        line = ""
         if not self.short_form:
             line = (
                 f"{header}\t{type_name}\tthread_id={event.thread_id}\texec_time={event.exec_time}"
                 f"\terror_code={event.error_code}{settings.xid}\n"
             )
+        use, changes = self.go_on(event, query, settings)
+        fraction = f".{microsecond:06}" if microsecond else ""
+        return f"{line}{use}SET TIMESTAMP={event.header.timestamp}{fraction}{DELIMITER}\n{changes}"
+
+    def go_on(self, event: QueryEvent, query: bytes, settings: Settings) -> tuple[str, str]:
+        """Take over what the query ran under: the ``use`` line, and the lines behind its timestamp."""
+        flags = event.header.flags
+        use = changes = ""
         if flags & SUPPRESS_USE:
             if not is_transaction_keyword(query):
                 self.schema = ""
@@ -238,7 +251,6 @@ class Session(SharedSettings):
             self.schema = event.schema
             if event.schema:
                 use = f"use {quoted(event.schema)}{DELIMITER}\n"
-        fraction = f".{microsecond:06}" if microsecond else ""
         if not self.thread_id_printed or (flags & THREAD_SPECIFIC and event.thread_id != self.thread_id):
             changes = self._thread_id(event.thread_id)
         if settings is not self._current:
@@ -246,7 +258,16 @@ class Session(SharedSettings):
             self._current = settings
         else:
             changes += settings.explicit + settings.always
-        return f"{line}{use}SET TIMESTAMP={timestamp}{fraction}{DELIMITER}\n{changes}"
+        return use, changes
+
+    def snapshot(self) -> tuple[Any, ...]:
+        """Everything that the lines before the next query depend on, but the thread's number."""
+        return tuple(getattr(self, name) for name in _STATE)
+
+    def restore(self, snapshot: tuple[Any, ...]) -> None:
+        for name, value in zip(_STATE, snapshot, strict=True):
+            setattr(self, name, value)
+        self._current = None
 
     def _thread_id(self, thread_id: int) -> str:
         if not self.print_thread_id:

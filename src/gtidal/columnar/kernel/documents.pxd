@@ -10,6 +10,8 @@ cdef long long LOW_HALF
 
 cdef inline long long next_pause(long long pause) noexcept nogil
 
+cdef inline int is_new_state(long long[::1] scratch) noexcept nogil
+
 @cython.locals(column=cython.longlong, cell=cython.longlong, size=cython.longlong, start=cython.longlong, i=cython.longlong, at=cython.longlong)
 cdef inline long long put_image(
     const unsigned char[::1] data, unsigned char[::1] heap, long long[::1] slots, unsigned char[::1] states, long long cells,

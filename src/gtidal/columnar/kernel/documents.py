@@ -29,6 +29,11 @@ def next_pause(pause):
     return 2 * pause + 1 if pause < 255 else pause
 
 
+def is_new_state(scratch):
+    """Whether no image has ended in this state: then nothing has been made of the dictionary, which heads leave out."""
+    return scratch[12] > 0 and scratch[1217 + 2 * scratch[12]] == 0
+
+
 def put_image(data, heap, slots, states, cells, base, width, slot, kind, names, scratch, used, id_size):
     """The documents and geometries of one image; gives where they end, -2 or -3. What a slot was stands before the
     value that it became."""
@@ -142,7 +147,7 @@ def settle(
                         used,
                         id_size,
                     )
-                    if at == -3:
+                    if at == -3 or (with_heads and at >= 0 and is_new_state(scratch)):
                         pause = next_pause(pause)
                         waiting = pause
                         take_back(heap, slots, states, cells, base, width, slot, kind)
@@ -168,16 +173,18 @@ def settle(
                         waiting -= 1
                     if at < 0:
                         return 2
-                    known_keys = scratch[1217 + 2 * scratch[12]] if scratch[11] else 0
-                    if known_keys:
-                        image_keys[image] = known_keys
-                    elif scratch[4] > width:
-                        used = at
-                        at = json_keys.put_keys(data, heap, scratch, used, width)
-                        image_keys[image] = used | at - used << 32
-                        if scratch[11]:
-                            scratch[1217 + 2 * scratch[12]] = image_keys[image]
                     used = at
+                    known_keys = scratch[1217 + 2 * scratch[12]] if scratch[11] else 0
+                    if not known_keys:
+                        known_keys = -1
+                        if scratch[4] > width:
+                            at = json_keys.put_keys(data, heap, scratch, used, width)
+                            known_keys = used | at - used << 32
+                            used = at
+                        if scratch[11]:
+                            scratch[1217 + 2 * scratch[12]] = known_keys
+                    if known_keys > 0:
+                        image_keys[image] = known_keys
             image += 1
         progress[0] = image
         progress[1] = used
@@ -224,7 +231,7 @@ def column(
                 else:
                     id_size = json_values.width_of(2 + size // 7)  # a key takes seven bytes and its own
                     at = json_values.put_json(data, data, value, scratch, used, start, size, id_size)
-                    if at == -3:
+                    if at == -3 or (with_heads and at >= 0 and is_new_state(scratch)):
                         pause = next_pause(pause)
                         waiting = pause
                         json_keys.begin(scratch, 0)

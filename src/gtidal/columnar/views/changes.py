@@ -270,8 +270,8 @@ class ChangeReader(RowEventReader[Odd]):
             if code != FULL:
                 return code, self._progress[0]
             done, used, noted = max(self._progress[0], 1), self._progress[1], self._progress[2]
-            self._value_room = max(2 * self._value_room, used * count // done)
-            self._metadata_room = max(2 * self._metadata_room, noted * count // done)
+            self._value_room = max(self._value_room * 3 // 2, used * count // done)
+            self._metadata_room = max(self._metadata_room * 3 // 2, noted * count // done)
 
     # --- the reference decoder's changes
 
