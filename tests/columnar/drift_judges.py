@@ -40,7 +40,11 @@ from gtidal.sources.files import LogReader
 SECOND = 1_000_000
 FILE = "binlog.000001"
 SCHEMAS = {"events": EVENTS.append(DETAIL), "transactions": TRANSACTIONS, "changes": CHANGES}
+JUDGED = tuple(SCHEMAS)
 DATA_WORDS = {"dml": "statement", "ddl": "ddl", "xa_commit": "xa_commit", "xa_rollback": "xa_rollback"}
+
+NO_NUMBER = -(2**63 - 1)
+"""Stands for null in the kernel's lanes; no server counts that far down."""
 
 Row = dict[str, Any]
 
@@ -504,6 +508,8 @@ def row_difference(expected: Row, found: Row, unknown: tuple[str, ...] = ()) -> 
         wanted = expected[name]
         if value == wanted or name in unknown or (wanted is None and name.startswith("rows_")):
             continue
+        if value is None and wanted == NO_NUMBER:
+            continue
         if name in ("before", "after", "detail") and value is not None and wanted is not None:
             # The same value may be written with wider offsets, or its parts in another order.
             one, other = decode_typed(*wanted), decode_typed(*value)
@@ -514,7 +520,7 @@ def row_difference(expected: Row, found: Row, unknown: tuple[str, ...] = ()) -> 
     return None
 
 
-def compare(log: bytes | Path, how: How, views: tuple[str, ...] = tuple(VIEWS)) -> dict[str, Reading]:
+def compare(log: bytes | Path, how: How, views: tuple[str, ...] = JUDGED) -> dict[str, Reading]:
     """Assert that views agree with the reference decoder; returns what it says."""
     told_by_reference = {}
     for view in views:

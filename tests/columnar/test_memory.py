@@ -97,8 +97,9 @@ def repeat(path: Path, piece: bytes, total: int) -> int:
         stream.flush()
         done, number = len(piece), stream.fileno()
         while done < times * len(piece):
-            count = min(done, times * len(piece) - done, 256 * MB)
-            copied = os.copy_file_range(number, number, count, start, start + done)
+            source = start + done % len(piece)  # a call may copy less than it is asked to
+            count = min(start + done - source, times * len(piece) - done, 256 * MB)
+            copied = os.copy_file_range(number, number, count, source, start + done)
             assert copied
             done += copied
     return times

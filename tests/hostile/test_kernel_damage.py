@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from gtidal.columnar import kernel
-from tests.columnar.drift_judges import REFERENCES, VIEWS, How, Reading, read_view, verdict
+from tests.columnar.drift_judges import JUDGED, REFERENCES, How, Reading, read_view, verdict
 from tests.hostile.damage import MAGIC_SIZE, Damager, event_spans
 from tests.hostile.small_logs import small_logs
 
@@ -53,7 +53,7 @@ def judge(damaged: Damaged, kernels: list[kernel.Implementation], shape: int) ->
     # One window for all, or windows that end in the middle of things.
     how = How(verify=verify, uncommitted=shape % 3 > 0, window=len(log) + 64 if shape % 2 else 400)
     told = 0
-    for view in VIEWS:
+    for view in JUDGED:
         expected = REFERENCES[view](log, how)
         told += len(expected.rows)
         for implementation in kernels:
@@ -145,7 +145,7 @@ def test_much_damage() -> None:
 def test_the_judge_sees_differences() -> None:
     log = LOGS[-1]
     how = How()
-    for view in VIEWS:
+    for view in JUDGED:
         expected, found = REFERENCES[view](log, how), read_view(view, log, how)
         assert verdict(view, log, how, expected, found) is None
         lost = Reading(found.rows[:-1], found.error)

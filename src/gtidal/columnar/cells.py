@@ -70,7 +70,7 @@ class Cells:
         self._image_event = np.zeros(MOST_IMAGES, np.int32)
         self.image_keys = np.zeros(MOST_IMAGES, np.int64)
         self.heap = np.zeros(1 << 20, np.uint8)
-        self._documents_scratch = memoryview(np.zeros(kernel.documents.SCRATCH_SIZE, np.int64))
+        self.documents_scratch = memoryview(np.zeros(kernel.documents.SCRATCH_SIZE, np.int64))
         self._progress = memoryview(np.zeros(4, np.int64))
         self._heap_used = 0
 
@@ -160,7 +160,7 @@ class Cells:
             memoryview(window.data), memoryview(self.heap), memoryview(self.slots), memoryview(self.states),
             memoryview(self.image_cell), plans, images.count, book.first.view, book.width.view, book.slot.view,
             book.kind.view, book.title_bytes.view, book.title_offsets.view, memoryview(self.image_keys),
-            self._documents_scratch, progress,
+            self.documents_scratch, progress,
         ):  # fmt: skip
             if code == FULL:
                 self._grow_heap()

@@ -17,7 +17,7 @@ from gtidal.columnar.codes import KINDS, NONE, OUTCOMES, TXN_FIELDS, Role, Txn
 from gtidal.columnar.plan import PlanBook, printable
 from gtidal.columnar.windows import Array, Window
 from gtidal.errors import GtidalError
-from gtidal.events.format import CRC32, NO_CHECKSUM, Format
+from gtidal.events.format import CRC32, NO_CHECKSUM, Format, FormatDescription, StartV3
 from gtidal.events.frame import HEADER_SIZE, decode_event
 from gtidal.events.mariadb import AnnotateRows, MariadbGtidEvent, PartialRowData
 from gtidal.events.registry import Context, Event
@@ -130,6 +130,8 @@ class Follower:
         self.keep_errors = False
         """On: an event that cannot be decoded ends what is followed of its window, and its error is kept there."""
         self._maps = memoryview(np.zeros(1 + 2 * _MOST_MAPS, np.int64))
+        self.maps_at_begin = [0]
+        """The maps in force where the last transaction began, for ``rewind``."""
         self._state = memoryview(np.zeros(8, np.int64))
         self._progress = memoryview(np.zeros(4, np.int64))
         self._format: Format | None = None
@@ -142,6 +144,12 @@ class Follower:
         self.tracker = TransactionTracker()
         self._maps[0] = 0
         self.query = b""
+
+    def rewind(self, maps: list[int]) -> None:
+        """As ``reset``, with the table maps that were in force before the transaction: there should be none."""
+        self.reset()
+        for place, number in enumerate(maps):
+            self._maps[place] = number
 
     def begin(self, window: Window) -> Followed:
         """Nothing of the window is followed yet; what was known of the window before is no longer."""
@@ -164,17 +172,21 @@ class Follower:
             self._put_query(followed, self.query)
         place = 0
         begun = 0
+        learned: set[int] = set()
         bad_table = -1  # events up to it are asked for one by one, so that those before it are known
         while place < window.count:
             owned = self.tracker.current is not None
             if not owned:
                 begun = place
+                self.maps_at_begin = self._maps[: 1 + 2 * self._maps[0]].tolist()
             if place <= bad_table or (owned and not self.tracker.takes_rows):
                 code, stopped = ASK, place
             else:
                 code, stopped, at = self.run(followed, place, owned)
                 if owned and stopped > place:
                     self._pass_over(followed, place, stopped)
+                if code == TABLE and at in learned:
+                    code = ASK  # two maps of one transaction push each other out of the cache
             place = stopped
             if code == DONE:
                 break
@@ -184,6 +196,7 @@ class Follower:
             try:
                 if code == TABLE:
                     self.learn(followed, at)
+                    learned.add(at)
                 elif code == FULL:
                     lanes.grow()
                 else:
@@ -356,6 +369,8 @@ class Follower:
             plan = self._plan(window, place, event)
             self._keep_map(event, plan)
             lanes.event_plan[place] = plan
+        elif isinstance(event, FormatDescription | StartV3):
+            self._maps[0] = 0
         followed.asked.append((place, event))
         self._feed(followed, place, event)
         if isinstance(event, PartialRowData):

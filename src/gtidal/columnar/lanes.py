@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -12,17 +13,19 @@ import pyarrow as pa
 from gtidal.columnar import kernel
 from gtidal.columnar.arrays import Array, Texts, booleans
 from gtidal.columnar.arrow_types import GEOMETRY, VECTOR, holds_text, list_of, logical_type, spark_type
-from gtidal.columnar.cells import Cells, Images
-from gtidal.columnar.codes import ShapeCode, TextAction
+from gtidal.columnar.cells import FULL, Cells, Images
+from gtidal.columnar.codes import ShapeCode
 from gtidal.columnar.plan import Plan, PlanBook
 from gtidal.columnar.schemas import STRING, VARIANT
 from gtidal.columnar.variant import json_text
 from gtidal.columnar.windows import Window
-from gtidal.columns.charsets import charset_name, decode_text
+from gtidal.columns.charsets import decode_text
 from gtidal.columns.meanings import Meaning
 from gtidal.columns.types import Column
+from gtidal.errors import DecodeError
 
 SIGNED, UNSIGNED, TWO_SLOTS = range(3)
+MOST_BYTES = 2**31 - 1
 BYTE_SIZE = {
     **{pa.int8(): 1, pa.int16(): 2, pa.int32(): 4, pa.int64(): 8, pa.float32(): 4, pa.float64(): 8},
     **{pa.date32(): 4, pa.duration("us"): 8, pa.timestamp("us"): 8, pa.timestamp("us", tz="UTC"): 8},
@@ -30,20 +33,11 @@ BYTE_SIZE = {
 
 
 class Unfit(Exception):
-    """A value that its column's type cannot hold."""
+    """An image with a value that its column's type cannot hold: the reference decoder says what it is."""
 
-    def __init__(self, reason: str, image: int = 0) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    def __init__(self, image: int) -> None:
+        super().__init__(image)
         self.image = image
-
-
-def no_text(charset: str | None) -> str:
-    """What is told of bytes in a text column that are no text."""
-    return (
-        f"bytes that are no text in {charset}: look at them in the view changes, where they are binary, or say what "
-        "they are with schema_from"
-    )
 
 
 @dataclass(slots=True)
@@ -89,7 +83,7 @@ class Room:
         self._per_row = 16.0
 
     def first(self, count: int) -> int:
-        return int(self._per_row * 1.125 * count) + 1024
+        return int(self._per_row * 1.125 * count) + (1 << 14)
 
     def was(self, used: int, count: int) -> None:
         self._per_row = used / max(count, 1)
@@ -167,7 +161,7 @@ class Lane:
     def _enum(self, block: Block) -> pa.Array:
         out, valid = block.numbers(self.slot, 4)
         codes = out.view(np.int32)
-        self._check(codes >= len(self._labels.sizes), "a number that no label has")
+        check(codes >= len(self._labels.sizes))
         if valid is not None:
             codes[valid == 0] = -1
         return self._labels.pick(codes, self.own)
@@ -176,18 +170,13 @@ class Lane:
         out, valid = block.numbers(self.slot, 8)
         count, labels = block.count, len(self._labels.sizes)
         bits = np.unpackbits(out.reshape(count, 8), axis=1, bitorder="little")
-        self._check(bits[:, labels:].any(axis=1), "a bit that no label has")
+        check(bits[:, labels:].any(axis=1))
         members = self._labels.pick(np.nonzero(bits)[1], self.own.value_type)
         offsets = np.zeros(count + 1, np.int32)
         np.cumsum(bits.sum(axis=1), out=offsets[1:])
         kind = list_of(self.own.value_type)
         buffers = [_mask(valid), pa.py_buffer(offsets)]
         return pa.ListArray.from_buffers(kind, count, buffers, children=[members])
-
-    @staticmethod
-    def _check(unfit: Array, reason: str) -> None:
-        if unfit.any():
-            raise Unfit(f"{reason}: look at it in the view changes", int(np.argmax(unfit)))
 
     # --- bytes
 
@@ -206,21 +195,12 @@ class Lane:
             if nulls >= 0:
                 self._room.was(int(offsets[-1]), count)
                 return out, offsets, valid, nulls
-            size = self._larger(size)
-
-    @staticmethod
-    def _larger(size: int) -> int:
-        if size >= 2**31 - 1:
-            raise Unfit("texts of more than 2 GiB in one batch")
-        return min(4 * size, 2**31 - 1)
+            size = larger(size)
 
     def _span_array(self, block: Block, kind: pa.DataType) -> pa.Array:
         out, offsets, valid, nulls = self._spans(block)
         if kind == STRING:
-            charset = self.column.charset
-            raw = valid == 2
-            if raw.any():
-                raise Unfit(no_text(None if charset is None else charset_name(charset)), int(np.argmax(raw)))
+            check(valid == 2)
         mask = _mask(valid) if nulls else None
         return pa.Array.from_buffers(kind, block.count, [mask, pa.py_buffer(offsets), pa.py_buffer(out)])
 
@@ -232,7 +212,7 @@ class Lane:
 
     def _vector(self, block: Block) -> pa.Array:
         out, offsets, valid, nulls = self._spans(block)
-        self._check(offsets[1:] % 4 != 0, "a VECTOR whose last number is not whole")
+        check(offsets[1:] % 4 != 0)
         values = pa.Array.from_buffers(pa.float32(), int(offsets[-1]) // 4, [None, pa.py_buffer(out)])
         buffers = [_mask(valid) if nulls else None, pa.py_buffer(offsets // 4)]
         return pa.ListArray.from_buffers(VECTOR, block.count, buffers, children=[values])
@@ -251,15 +231,19 @@ class Lane:
             )  # fmt: skip
             if nulls >= 0:
                 break
-            size = self._larger(size)
+            size = larger(size)
         self._room.was(int(offsets[-1]), count)
-        self._check(valid == 3, "an SRID of more than 31 bits")
+        check(valid == 3)
         short = valid == 2
         fields = [
-            pa.Array.from_buffers(pa.int32(), count, [_mask(~short) if short.any() else None, pa.py_buffer(srids)]),
+            pa.Array.from_buffers(
+                pa.int32(), count, [_mask(~short) if short.any() else None, pa.py_buffer(srids)]
+            ),
             pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(offsets), pa.py_buffer(out)]),
         ]
-        return pa.StructArray.from_buffers(GEOMETRY, count, [_mask(valid) if nulls else None], children=fields)
+        return pa.StructArray.from_buffers(
+            GEOMETRY, count, [_mask(valid) if nulls else None], children=fields
+        )
 
     # --- documents
 
@@ -267,17 +251,17 @@ class Lane:
         cells, count = block.cells, block.count
         value_offsets, metadata_offsets = np.zeros(count + 1, np.int32), np.zeros(count + 1, np.int32)
         valid = np.empty(count, np.uint8)
-        value_size, metadata_size = self._room.first(count), self._metadata_room.first(count)
-        while True:
-            value, metadata = np.empty(value_size, np.uint8), np.empty(metadata_size, np.uint8)
-            nulls = kernel.lanes.documents(
-                memoryview(cells.heap), memoryview(cells.slots), memoryview(cells.states),
-                memoryview(cells.image_cell), self.slot, memoryview(cells.image_keys), count, memoryview(value),
-                memoryview(value_offsets), memoryview(metadata), memoryview(metadata_offsets), 0, memoryview(valid),
-            )  # fmt: skip
-            if nulls >= 0:
-                break
-            value_size, metadata_size = self._larger(value_size), self._larger(metadata_size)
+        value = np.empty(self._room.first(count), np.uint8)
+        metadata = np.empty(self._metadata_room.first(count), np.uint8)
+        progress = memoryview(np.zeros(2, np.int64))
+        while code := kernel.documents.column(
+            memoryview(block.window.data), memoryview(cells.slots), memoryview(cells.states),
+            memoryview(cells.image_cell), self.slot, count, memoryview(value), memoryview(value_offsets),
+            memoryview(metadata), memoryview(metadata_offsets), memoryview(valid), cells.documents_scratch, progress,
+        ):  # fmt: skip
+            if code != FULL:
+                raise Unfit(progress[0])
+            value, metadata = longer(value), longer(metadata)
         self._room.was(int(value_offsets[-1]), count)
         self._metadata_room.was(int(metadata_offsets[-1]), count)
         fields = [
@@ -290,8 +274,27 @@ class Lane:
                 for document, names, there in zip(*fields, valid.tolist(), strict=True)
             ]
             return pa.array(texts, STRING)
-        mask = _mask(valid) if nulls else None
+        mask = _mask(valid) if progress[1] else None
         return pa.StructArray.from_buffers(VARIANT, count, [mask], children=fields)
+
+
+def check(unfit: Any) -> None:
+    """Raises for the first image that does not fit."""
+    if unfit.any():
+        raise Unfit(int(np.argmax(unfit)))
+
+
+def larger(size: int) -> int:
+    """More room, as far as Arrow's offsets go."""
+    if size >= MOST_BYTES:
+        raise DecodeError("a column of more than 2 GiB in one batch")
+    return min(2 * size, MOST_BYTES)
+
+
+def longer(array: Array) -> Array:
+    grown = np.empty(larger(len(array)), array.dtype)
+    grown[: len(array)] = array
+    return grown
 
 
 def adapt(array: pa.Array, own: pa.DataType, wanted: pa.DataType, images: str) -> pa.Array:
@@ -301,26 +304,20 @@ def adapt(array: pa.Array, own: pa.DataType, wanted: pa.DataType, images: str) -
         return array
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), target)
-    if pa.types.is_decimal256(wanted):
-        if own == pa.bool_():
-            array = array.cast(pa.int8())
-        return pa.array([None if value is None else f"{value:f}" for value in exact(array)], STRING)
-    if own == pa.bool_() and pa.types.is_decimal(wanted):
+    if own == pa.bool_() and _is_decimal(wanted):
         array = array.cast(pa.int8())
+    if pa.types.is_decimal256(wanted):
+        return pa.array([exact_text(value) for value in array.to_pylist()], STRING)
     return array.cast(target)
 
 
-def exact(array: pa.Array) -> list[Any]:
-    """Whole numbers have no point."""
-    values = array.to_pylist()
-    if pa.types.is_integer(array.type):
-        return [None if value is None else Whole(value) for value in values]
-    return values
+def _is_decimal(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_decimal(kind))
 
 
-class Whole(int):
-    def __format__(self, spec: str) -> str:
-        return str(int(self))
+def exact_text(value: int | Decimal | None) -> str | None:
+    """As MySQL prints it: never with an exponent."""
+    return f"{value:f}" if isinstance(value, Decimal) else None if value is None else str(value)
 
 
 class TextActions:
@@ -355,6 +352,3 @@ def is_settled(column: Column, shape: ShapeCode) -> bool:
     if meaning is Meaning.CHARACTERS:
         return column.charset is not None
     return shape is ShapeCode.LONG_DECIMAL
-
-
-_ = TextAction

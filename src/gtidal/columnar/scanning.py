@@ -8,7 +8,7 @@ followed to its end first, and then read again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 import numpy as np
@@ -22,9 +22,11 @@ from gtidal.columnar.index import Index
 from gtidal.columnar.plan import PlanBook, Settle
 from gtidal.columnar.schemas import VARIANT
 from gtidal.columnar.selection import Selection, Selector
+from gtidal.columnar.table_schema import TableSchema
 from gtidal.columnar.variant import encode_detail
 from gtidal.columnar.views.changes import ChangeReader
 from gtidal.columnar.views.events import EventColumns
+from gtidal.columnar.views.rows import RowReader
 from gtidal.columnar.views.transactions import NEED_COUNTS, TransactionColumns
 from gtidal.columnar.windows import WINDOW, Place, Window, WindowReader
 from gtidal.errors import GtidalError
@@ -52,6 +54,8 @@ class Scan:
     keys: Keys | None = None
     settle: Settle | None = None
     window: int = WINDOW
+    table: TableSchema | None = None
+    """For the view ``rows``: whose rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,7 @@ class LogScan:
         self.follower = Follower(self.reader.decoder, self.book)
         self.follower.keep_errors = True
         self._changes: ChangeReader | None = None
+        self._rows: RowReader | None = None
         self.go_to(stretch)
 
     def go_to(self, stretch: Stretch) -> None:
@@ -184,6 +189,16 @@ class LogScan:
         for followed in self._whole_transactions():
             yield from self._changes.batches(followed)
 
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        if self._rows is None:
+            table = self.scan.table
+            assert table is not None, "rows of which table?"
+            selector = Selector(replace(self.scan.selection, tables=(table.title,)), self.book)
+            selector.matches = lambda schema, name: (schema, name) == (table.schema, table.table)
+            self._rows = RowReader(self.book, selector, self.file, self.scan.columns, table)
+        for followed in self._whole_transactions():
+            yield from self._rows.batches(followed)
+
     # --- transactions that are whole
 
     def _whole_transactions(self) -> Iterator[Followed]:
@@ -201,9 +216,10 @@ class LogScan:
                 yield followed
                 continue
             place = Place(int(window.index.positions[begins]), window.format)
+            maps = follower.maps_at_begin
             if followed.events:
                 yield followed
-            follower.reset()
+            follower.rewind(maps)
             if stuck == (place.position, window.end):  # there is no more, or a large event follows
                 stuck, size = None, self.scan.window
                 yield from self._long_transaction(place)
@@ -230,8 +246,9 @@ class LogScan:
 
     def _long_transaction(self, place: Place) -> Iterator[Followed]:
         self.reader.seek(place)
+        maps = self.follower.maps_at_begin
         known = self._find_outcome()
-        self.follower.reset()
+        self.follower.rewind(maps)
         self.reader.seek(place)
         yield from self._shown_with(known)
 
@@ -257,5 +274,10 @@ def empty_window(window: Window) -> Window:
 
 
 Views = dict[str, Callable[[LogScan], Iterator[pa.RecordBatch]]]
-VIEWS: Views = {"events": LogScan.events, "transactions": LogScan.transactions, "changes": LogScan.changes}
+VIEWS: Views = {
+    "events": LogScan.events,
+    "transactions": LogScan.transactions,
+    "changes": LogScan.changes,
+    "rows": LogScan.rows,
+}
 Columns = Sequence[str]

@@ -64,7 +64,7 @@ class Feed:
         """More is not read: what a running server adds meanwhile."""
         self.ended = False
         self._at = 0
-        self._chunk = SMALLEST_WINDOW
+        self._chunk = CHUNK
 
     def go_behind(self, found: Ordinary, decoder: LogDecoder) -> None:
         """The decoder goes on behind a stretch, as if it had read it."""
@@ -330,9 +330,14 @@ class Survey:
         if whole or self._kept != int(window.index.positions[place]):
             follower.reset()
         first, stopped = place, place
+        learned: set[int] = set()
         while True:
             code, stopped, at = follower.run(followed, stopped, not whole)
             if code == TABLE:
+                if at in learned:  # two maps of one transaction push each other out of the cache
+                    code = ASK
+                    break
+                learned.add(at)
                 try:
                     follower.learn(followed, at)
                 except GtidalError:
@@ -391,8 +396,7 @@ class Survey:
         return min((place for place in bad if place is not None), default=None)
 
     def _bad_rows(self, found: Ordinary) -> int | None:
-        places = found.rows()
-        return self._row_checker.first_bad(found.followed, places) if self._rows and len(places) else None
+        return self._row_checker.first_bad(found) if self._rows else None
 
     def _out_of_place(self, found: Ordinary) -> int | None:
         index, outer = found.window.index, found.outer()
@@ -444,36 +448,40 @@ class RowChecker:
         self.book = book
         self._refusing = np.zeros(0, bool)
         """For each plan: whether it has columns whose bytes may be no value."""
+        self._broken = np.zeros(0, bool)
+        """For each plan: whether its columns make no sense."""
         self._slots = np.zeros(CELLS, np.int64)
         self._states = np.zeros(CELLS, np.uint8)
         self._image_cell = memoryview(np.zeros(IMAGES, np.int32))
         self._image_event = memoryview(np.zeros(IMAGES, np.int32))
         self._progress = memoryview(np.zeros(4, np.int64))
 
-    def first_bad(self, followed: Followed, places: Array) -> int | None:
-        """The place of the first event with a row that does not decode."""
-        refusing = self._plans()[followed.lanes.event_plan[places]]
-        if not refusing.any():
-            return self._walk(followed, places)
-        if refusing.all():
-            return self._read(followed, places)
-        bad = (self._walk(followed, places[~refusing]), self._read(followed, places[refusing]))
+    def first_bad(self, found: Ordinary) -> int | None:
+        """The place of the first event with a row that does not decode, or of a table map that has no columns."""
+        self._look_at_plans()
+        plan_of, maps, rows = found.followed.lanes.event_plan, found.table_maps(), found.rows()
+        bad: list[int | None] = []
+        if self._broken.any() and (broken := self._broken[plan_of[maps]]).any():
+            bad.append(int(maps[np.argmax(broken)]))
+        refusing = self._refusing[plan_of[rows]]
+        if refusing.any():
+            bad.append(self._read(found.followed, rows[refusing]))
+            rows = rows[~refusing]
+        bad.append(self._walked(found.followed, rows)[1])
         return min((place for place in bad if place is not None), default=None)
 
-    def _plans(self) -> Array:
+    def _look_at_plans(self) -> None:
         book = self.book
-        for plan in range(len(self._refusing), len(book.plans)):
-            first, width = book.first.array[plan], book.width.array[plan]
-            refuses = bool(np.isin(book.shape.array[first : first + width], _REFUSING).any())
-            self._refusing = np.append(self._refusing, refuses)
-        return self._refusing
+        for number in range(len(self._refusing), len(book.plans)):
+            plan = book.plans[number]
+            first, width = int(book.first.array[number]), len(plan.columns)
+            refuses = np.isin(book.shape.array[first : first + width], _REFUSING).any()
+            self._refusing = np.append(self._refusing, bool(refuses))
+            self._broken = np.append(self._broken, width != len(plan.table.types))
 
     def count(self, followed: Followed, places: Array) -> Array:
         """How many rows these events have, all of which decode."""
         return self._walked(followed, places)[0]
-
-    def _walk(self, followed: Followed, places: Array) -> int | None:
-        return self._walked(followed, places)[1]
 
     def _walked(self, followed: Followed, places: Array) -> tuple[Array, int | None]:
         book, progress, events = self.book, self._progress, RowEvents(followed, places)

@@ -32,6 +32,7 @@ from gtidal.log.decoder import (
     Frame,
     Keys,
     LogDecoder,
+    event_name,
     largest_inner,
 )
 from gtidal.log.encryption import EncryptionHeader
@@ -134,6 +135,7 @@ class WindowReader:
         self._used = 0  # bytes of the buffer that the window given out last takes
         self._by_reference = False
         self._inner: Iterator[Window] | None = None
+        self._problem: GtidalError | None = None
 
     # --- where to read
 
@@ -164,6 +166,7 @@ class WindowReader:
         self._used = 0
         self._by_reference = False
         self._inner = None
+        self._problem = None
 
     def seek(self, place: Place) -> None:
         """Go on at an event boundary."""
@@ -208,7 +211,10 @@ class WindowReader:
             if window is not None:
                 return window
             self._inner = None
-        if self.decoder.encrypts_events or self.decoder.format.version < 4:
+        if self._problem is not None:
+            raise self._problem
+        format = self.decoder.format
+        if self.decoder.encrypts_events or format.version < 4 or format.header_length != HEADER_SIZE:
             return self._next_by_reference()
         return self._next_by_kernel(size or self.window_size)
 
@@ -346,10 +352,15 @@ class WindowReader:
         window = self._window(size, format)
         if frame.type_code == FormatDescription.code and checksum_size(frame.data, frame.type_code, format):
             window.checksum = OK if self.verify_checksum else UNCHECKED
-        return window, 0
+        return self._expanded(window), 0
 
     def _add(self, frame: Frame, offset: int, format: Format) -> None:
-        header = decode_header(frame.data, frame.position, format)
+        try:
+            header = decode_header(frame.data, frame.position, format)
+        except GtidalError as error:
+            raise error.at(
+                file=self.name, position=frame.position, event=event_name(frame.type_code)
+            ) from None
         tail = checksum_size(frame.data, frame.type_code, format)
         self._index.put(self._index.count, header, offset, offset + max(len(frame.data) - tail, 0))
         self._index.count += 1
@@ -398,12 +409,17 @@ class WindowReader:
         while size < self.window_size and self._index.count < self._index.capacity:
             if self.stop is not None and decoder.position >= self.stop:
                 break
-            frame = self._next_frame()
-            if frame is None:
-                break
-            if decoder.format is not format:
+            try:
+                frame = self._next_frame()
+                if frame is None:
+                    break
                 format = decoder.format
-            self._add(frame, size, format)
+                self._add(frame, size, format)
+            except GtidalError as error:
+                self._problem = error  # what stands before it is given first
+                if not pieces:
+                    raise
+                break
             pieces.append(frame.data)
             size += len(frame.data)
             if frame.type_code in (FormatDescription.code, StartV3.code, StartEncryption.code):

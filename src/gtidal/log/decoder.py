@@ -203,6 +203,18 @@ class LogDecoder:
         if self.verify_checksum and (self.context.format.checksum or code == FormatDescription.code):
             self.check(frame)
 
+    def buffered(self) -> tuple[bytes, int]:
+        """What was received and not framed yet, from an offset on. A caller that frames these events itself says so
+        with ``pass_over``."""
+        if self._waiting:
+            self._have(len(self._buffer) - self._offset + self._waiting_size)
+        return self._buffer, self._offset
+
+    def pass_over(self, size: int) -> None:
+        """So many bytes of whole events, none of which changes the format, were framed by the caller."""
+        self._offset += size
+        self.position += size
+
     def _have(self, size: int) -> bool:
         """Whether ``size`` bytes are in the buffer at the offset; joins waiting pieces if that helps."""
         have = len(self._buffer) - self._offset

@@ -210,10 +210,10 @@ class FactsBuilder:
 
     def pass_over_many(self, passed: Passed) -> bool:
         """Events that were not given one by one. False, and nothing is noted: a GTID of theirs was there before."""
-        if passed.gtids is not None and not self._add_new(passed.gtids):
-            return False
         if passed.transactions:
             self.settle()
+        if passed.gtids is not None and not self._add_new(passed.gtids):
+            return False
         facts = self.facts
         facts.anonymous += passed.anonymous
         facts.events += passed.events - 1

@@ -22,12 +22,15 @@ from gtidal.text.options import FIRST_POSITION, DumpOptions
 from gtidal.text.printer import MysqlPrinter, decode_without_rows
 from gtidal.text.rowformat import RowFormatGuard
 from gtidal.text.rows import RowPrinter
+from gtidal.text.stretches import StretchPrinter, can_print
 
 FINE, DATA_PROBLEM, WRONG_USE = 0, 1, 2
 _BLOCK = 1 << 17
 _FIRST_EVENTS = 4
 _LONGEST_START_ENCRYPTION = 256
 _LARGE = 1 << 20
+_WINDOW = 4 << 20
+"""Bytes that are given to the kernel at once."""
 
 
 class Printer(Protocol):
@@ -62,13 +65,19 @@ class Dump:
         report: Callable[[str], None] = report_on_stderr,
         keys: Keys | None = None,
         load_folder: str | None = None,
+        threads: int = 1,
+        by_kernel: bool = True,
     ) -> None:
+        """``by_kernel`` off: everything is printed by the reference, event by event."""
         self.paths = paths
         self.options = options
         self.report = report
         self._out = out
         self._keys = keys
         self._load_folder = load_folder
+        self._threads = threads
+        self._by_kernel = by_kernel
+        self._stretches: StretchPrinter | None = None
         self._chunks: list[str] = []
         self._size = 0
         self._guard: RowFormatGuard | None = None
@@ -97,6 +106,9 @@ class Dump:
         except GtidalError as error:
             self.report(str(error))
             code = DATA_PROBLEM
+        finally:
+            if self._stretches is not None:
+                self._stretches.close()
         if self._damaged and code == FINE:
             code = DATA_PROBLEM
         if code != FINE and isinstance(printer, MariadbPrinter):
@@ -134,7 +146,10 @@ class Dump:
         )
         if mariadb:
             return MariadbPrinter(options, rows, loads, self.report)
-        return MysqlPrinter(options, rows, loads, self.report, self._note_damage)
+        printer = MysqlPrinter(options, rows, loads, self.report, self._note_damage)
+        if self._by_kernel and can_print(options):
+            self._stretches = StretchPrinter(printer, rows, _Bytes(self), self._note_damage, self._threads)
+        return printer
 
     def _is_mariadb(self, reader: LogReader) -> bool:
         """Told by the first format description, looked at without taking it from the stream."""
@@ -165,7 +180,10 @@ class Dump:
         # Of a log that is being written, MariaDB's tool takes whatever it cannot read for the end.
         forgiven = GtidalError if mariadb else Truncated
         next_frame, verify = decoder.next_frame, self.options.verify_checksum
+        stretches = self._stretches
         while True:
+            if stretches is not None:
+                stretches.print(decoder, lambda size: _receive(reader, size))
             try:
                 frame = next_frame() or reader.next_frame()
                 if verify and frame is not None and decoder.format.has_checksums:
@@ -281,6 +299,12 @@ class Dump:
             if reader.next_frame() is None:
                 return
 
+    def write_bytes(self, data: bytes | memoryview) -> None:
+        """Text that is encoded already."""
+        if self._chunks:
+            self._flush()
+        self._out.write(data)
+
     def _write(self, text: str) -> None:
         self._chunks.append(text)
         self._size += len(text)
@@ -292,6 +316,21 @@ class Dump:
         self._chunks.clear()
         self._size = 0
         self._out.flush()
+
+
+class _Bytes:
+    """A dump's output, for text that is encoded already."""
+
+    def __init__(self, dump: Dump) -> None:
+        self.write = dump.write_bytes
+
+
+def _receive(reader: LogReader, size: int) -> bool:
+    """Have at least ``size`` bytes in the decoder; False if there are no more."""
+    buffer, offset = reader.decoder.buffered()
+    data = reader.stream.read(max(size, _WINDOW) - (len(buffer) - offset))
+    reader.decoder.receive_data(data)
+    return bool(data)
 
 
 def _look_ahead(stream: BinaryIO, size: int = 1 << 13) -> bytes:

@@ -126,5 +126,6 @@ class Lexicon:
 
     def span(self, text: str) -> tuple[int, int]:
         """Start and size of a text."""
-        start, size = self.words.array[2 * self.number(text) :][:2]
-        return int(start), int(size)
+        place = 2 * self.number(text)
+        start, size = self.words.array[place : place + 2].tolist()
+        return start, size

@@ -478,7 +478,7 @@ class MysqlPrinter:
     # --- rows
 
     def _table_map(self, position: int, data: bytes, event: TableMap, decoder: LogDecoder) -> None:
-        if self._skips_table(event):
+        if self.skips_table(event):
             self.flow.skipped_event = True
             self.flow.ignored_tables.add(event.table_id)
             return
@@ -497,7 +497,7 @@ class MysqlPrinter:
         self.flow.unflushed = True
         self._flush()
 
-    def _skips_table(self, event: TableMap) -> bool:
+    def skips_table(self, event: TableMap) -> bool:
         if self._skips_schema(event.schema):
             return True
         tables = self.options.tables

@@ -67,12 +67,14 @@ class SessionBook:
         hole = -1
         if times:
             hole = sum(len(each.encode()) for each in query.status[: times[0]]) + 1
-        if len(times) > 1 or hole + 3 > size:
-            return False
+            if len(times) > 1 or hole + 3 > size:
+                return False
         snapshot = session.snapshot()
         use, changes = session.go_on(query, query.query, settings)
         after = self.number(session)
         session.restore(snapshot)
+        if after == UNKNOWN:
+            return False
         flags = query.header.flags & SUPPRESS_USE
         shape = names if hole < 0 else names[:hole] + names[hole + 3 :]
         key = self._keys.get((shape, size, hole, flags))
@@ -82,4 +84,4 @@ class SessionBook:
             self.key_bytes.extend(np.frombuffer(names, np.uint8))
         self.moves[MOST * before + key] = len(self.transitions) // 4
         self.transitions.extend([after, self._lexicon.number(use), self._lexicon.number(changes), 0])
-        return after != UNKNOWN
+        return True

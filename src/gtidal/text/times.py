@@ -32,15 +32,19 @@ class Clock:
     def commit(self, microseconds: int) -> str:
         """``2025-05-27 01:07:05.123456 UTC``"""
         second, fraction = divmod(microseconds, 1_000_000)
+        date, zone = self.commit_parts(second)
+        return f"{date}.{fraction:06}{zone}"
+
+    def commit_parts(self, second: int) -> tuple[str, str]:
+        """What stands before and behind the fraction."""
         if second != self._commit_second:
             try:
                 t = time.localtime(second)
             except (OverflowError, ValueError, OSError):
-                return f"{second}.{fraction:06}"
-            self._commit = (time.strftime("%Y-%m-%d %H:%M:%S", t), time.strftime("%Z", t))
+                return str(second), ""
+            self._commit = (time.strftime("%Y-%m-%d %H:%M:%S", t), time.strftime(" %Z", t))
             self._commit_second = second
-        date, zone = self._commit
-        return f"{date}.{fraction:06} {zone}"
+        return self._commit
 
 
 _SIGN = r"(?:_|[^\w\s])"

@@ -20,7 +20,8 @@ inserted, updated and deleted rows.
 9 whether checksums are shown.
 
 Codes: 0 all is written, 1 the buffer is full, 2 the foot of this event is not ours. ``progress``: 0 the event, 1 bytes
-used of the buffer, 2 where in the event to go on, 0 for its beginning. For all kinds at once, an event that is not
+used of the buffer, 2 where in the event to go on, 0 for its beginning, 3 where in the buffer the event's text begins.
+For all kinds at once, an event that is not
 done has no text in the buffer, and neither have the others of its statement.
 """
 
@@ -289,12 +290,10 @@ def put_foot(data, off, stop, kind, settings, acts, act, texts, words, plans, im
         data, pos, stop, acts[act + 2], acts[act + 3], words[2 * head], words[2 * head + 1], words[74], words[75],
         images, steps, texts, scratch, out, at, work
     )  # fmt: skip
-    if code:
-        if work[3] > at:  # some rows are done
-            progress[1] = work[3]
-            progress[2] = work[2]
-        return code
-    return work[3]
+    if code == -1 and work[3] > at:  # some rows are done
+        progress[1] = work[3]
+        progress[2] = work[2]
+    return code if code else work[3]
 
 
 def group_end(acts, event, last):
@@ -351,6 +350,7 @@ def write(
                 event = end
                 continue
             progress[1] = at
+            progress[3] = at
             if part < 2:
                 at = put_head(
                     data, offsets[event], sizes[event], stops[event], types[event], positions[event], settings, acts, act,

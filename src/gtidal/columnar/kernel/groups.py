@@ -427,7 +427,7 @@ def follow(
                 code = 1
                 break
             elif role == 1:  # GTID
-                if begun >= 0:
+                if begun >= 0 or maps[0]:  # a statement before it has not ended: its maps stay in force
                     code = 1
                     break
                 if count >= most or room - used < 384:
@@ -439,7 +439,6 @@ def follow(
                 kept_used = used
                 kept_queries = queries
                 query = 0
-                maps[0] = 0
                 used = read_gtid(data, pos, end, txn, most, count, heap, used)
                 if used < 0:
                     code = 1

@@ -41,23 +41,3 @@ cpdef long long geometries(
     const int[::1] image_cell, long long slot, long long count, int[::1] srids, unsigned char[::1] out,
     int[::1] offsets, long long at, unsigned char[::1] valid
 ) noexcept
-
-@cython.locals(
-    start=cython.longlong, count=cython.longlong, texts=cython.longlong, total=cython.longlong, most=cython.longlong,
-    size=cython.longlong, end=cython.longlong, i=cython.longlong,
-)
-cdef inline long long put_dictionary(
-    const unsigned char[::1] heap, long long keys, unsigned char[::1] out, long long at
-) noexcept nogil
-
-@cython.locals(
-    used=cython.longlong, noted=cython.longlong, heap_end=cython.longlong, last_keys=cython.longlong,
-    last_at=cython.longlong, last_size=cython.longlong, nulls=cython.longlong, i=cython.longlong, cell=cython.longlong,
-    state=cython.int, size=cython.longlong, start=cython.longlong, keys=cython.longlong,
-)
-cpdef long long documents(
-    const unsigned char[::1] heap, const long long[::1] slots, const unsigned char[::1] states,
-    const int[::1] image_cell, long long slot, const long long[::1] image_keys, long long count,
-    unsigned char[::1] value, int[::1] value_offsets, unsigned char[::1] metadata, int[::1] metadata_offsets,
-    long long at, unsigned char[::1] valid
-) noexcept

@@ -12,6 +12,7 @@ from gtidal.columnar import kernel
 from gtidal.columnar.arrays import Array, Texts, lists_by_code, numbers, text_or_escaped, timestamps
 from gtidal.columnar.cells import FULL, TOO_LARGE, Images
 from gtidal.columnar.following import Followed
+from gtidal.columnar.memory import room
 from gtidal.columnar.plan import PlanBook, key_names, printable
 from gtidal.columnar.schemas import BIGINT, CHANGES, VARIANT
 from gtidal.columnar.selection import Selector
@@ -232,8 +233,8 @@ class ChangeReader(RowEventReader[Odd]):
         book, cells, count = self.book, self.cells, len(chosen)
         while True:
             # Fresh arrays, for they become the batch's; about as large as the last ones were in the end.
-            self._value = np.empty(self._value_room, np.uint8)
-            self._metadata = np.empty(self._metadata_room, np.uint8)
+            self._value = room(self._value_room)
+            self._metadata = room(self._metadata_room)
             self._value_offsets = np.zeros(count + 1, np.int32)
             self._metadata_offsets = np.zeros(count + 1, np.int32)
             code = kernel.variant.write(

@@ -1,0 +1,235 @@
+"""The view ``rows``: the changed rows of one table in its own columns, after those that all tables share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from gtidal.columnar.arrays import Array, Texts
+from gtidal.columnar.arrow_types import spark_type
+from gtidal.columnar.cells import Images
+from gtidal.columnar.codes import ShapeCode
+from gtidal.columnar.following import Followed
+from gtidal.columnar.lanes import Block, Lane, TextActions, Unfit
+from gtidal.columnar.plan import Plan, PlanBook
+from gtidal.columnar.schemas import ROWS
+from gtidal.columnar.selection import Selector
+from gtidal.columnar.table_schema import Field, TableSchema, batch_name
+from gtidal.columnar.typed_values import TypedColumn
+from gtidal.columnar.views.row_events import (
+    DELETE,
+    INSERT,
+    OPERATION_OF_TYPE,
+    UPDATE,
+    ChangeBlock,
+    RowEventReader,
+    first_images,
+)
+from gtidal.columns.types import Column
+from gtidal.errors import GtidalError
+from gtidal.events.images import Image, apply_json_diffs
+from gtidal.events.registry import Event
+from gtidal.events.rows import RowsEvent
+from gtidal.log.tables import column_title
+
+CHANGE_TYPES = ("insert", "update_preimage", "delete", "update_postimage")
+"""By the operation of an image's event; the last is that of an update's second image."""
+POSTIMAGE = 3
+_CHANGE_TYPE_TEXTS = Texts.of(CHANGE_TYPES)
+_OPERATIONS = {"insert": INSERT, "update": UPDATE, "delete": DELETE}
+
+
+class OddRow(NamedTuple):
+    """A changed row that the reference decoder made: of its images, the values of the wanted columns."""
+
+    place: int
+    operation: int
+    columns: tuple[Column, ...]
+    before: tuple[object, ...] | None
+    after: tuple[object, ...] | None
+
+
+class ImageBlock(ChangeBlock):
+    """Images of one window."""
+
+    def __init__(
+        self, file: str, followed: Followed, events: Array, rows: Array, change_types: Array
+    ) -> None:
+        super().__init__(file, followed, events, rows)
+        self.change_types = change_types
+
+    def make_change_type(self) -> pa.Array:
+        return _CHANGE_TYPE_TEXTS.pick(self.change_types)
+
+
+@dataclass(slots=True)
+class Layout:
+    """How the images of plans with the same columns become the wanted columns."""
+
+    number: int
+    lanes: list[Lane | None]
+    """None: this version of the table has no such column."""
+
+
+class RowReader(RowEventReader[OddRow]):
+    """Makes the batches of one log. ``columns``: names of the merged schema, in any order."""
+
+    def __init__(
+        self, book: PlanBook, selector: Selector, file: str, columns: Sequence[str], table: TableSchema
+    ) -> None:
+        super().__init__(book, selector, file, numbered="_row" in columns)
+        self.columns = columns
+        self.table = table
+        self.schema = table.arrow_schema(columns)
+        by_name = {batch_name(field.name): key for key, field in table.fields.items()}
+        self._wanted: list[tuple[str, Field]] = [
+            (by_name[name], table.fields[by_name[name]]) for name in columns if name not in ROWS.names
+        ]
+        self._texts = TextActions(book)
+        self._layouts: dict[int, Layout] = {}
+        self._by_columns: dict[tuple[Column, ...], Layout] = {}
+        self._typed: dict[int, tuple[tuple[Column, ...], list[tuple[int, TypedColumn] | None]]] = {}
+
+    # --- by the kernel
+
+    def layout(self, plan: Plan) -> Layout:
+        """Plans with the same columns share one: two table maps may differ in a flag only."""
+        found = self._layouts.get(plan.number)
+        if found is not None:
+            return found
+        places = {column_title(column).lower(): index for index, column in enumerate(plan.columns)}
+        self._texts.want(plan, [places[key] for key, _ in self._wanted if key in places])
+        found = self._by_columns.get(plan.columns)
+        if found is None:
+            base = int(self.book.first.array[plan.number])
+            lanes: list[Lane | None] = []
+            for key, field in self._wanted:
+                index = places.get(key)
+                if index is None:
+                    lanes.append(None)
+                    continue
+                slot = int(self.book.slot.array[base + index])
+                shape = ShapeCode(int(self.book.shape.array[base + index]))
+                lanes.append(Lane(plan.columns[index], slot, shape, field.kind, self.table.images))
+            found = self._by_columns[plan.columns] = Layout(len(self._by_columns), lanes)
+        self._layouts[plan.number] = found
+        return found
+
+    def runs(self, followed: Followed, places: Array) -> Iterator[Array]:
+        """Events whose images have the same layout, as long as they follow each other."""
+        plans = followed.lanes.event_plan[places]
+        numbers = np.zeros(len(self.book.plans), np.int64)
+        for plan in np.unique(plans).tolist():
+            numbers[plan] = self.layout(self.book.plans[plan]).number
+        layouts = numbers[plans]
+        yield from np.split(places, np.flatnonzero(layouts[1:] != layouts[:-1]) + 1)
+
+    def image_batch(self, followed: Followed, images: Images, skipped: Array | None) -> pa.RecordBatch | None:
+        if not images.count:
+            return None
+        actions, arguments = memoryview(self._texts.actions), memoryview(self._texts.arguments)
+        self.cells.settle(followed.window, images, actions, arguments)
+        while images.count:
+            layout = self._layouts[int(images.plan[0])]
+            block = Block(followed.window, self.cells, images)
+            try:
+                made = [
+                    self._made(lane, field, block)
+                    for lane, (_, field) in zip(layout.lanes, self._wanted, strict=True)
+                ]
+            except Unfit as unfit:  # the reference decoder gets its event, and says what is wrong
+                self.cells.cut(images, unfit.image)
+                continue
+            operations = OPERATION_OF_TYPE[followed.window.index.types[images.event]]
+            begins = first_images(operations)
+            numbered = self.number(followed, images.event[begins], skipped)
+            rows = numbered[np.cumsum(begins) - 1] if len(numbered) < images.count else numbered
+            change_types = np.where(begins, operations, POSTIMAGE)
+            return self._batch(ImageBlock(self.file, followed, images.event, rows, change_types), made)
+        return None
+
+    def _made(self, lane: Lane | None, field: Field, block: Block) -> pa.Array:
+        if lane is None:
+            return pa.nulls(block.count, spark_type(field.kind, self.table.images))
+        return lane.make(block)
+
+    def _batch(self, block: ImageBlock, own: list[pa.Array]) -> pa.RecordBatch:
+        rest = iter(own)
+        # "_gtid" is made by make_gtid
+        arrays = [
+            getattr(block, f"make{name}")() if name in ROWS.names else next(rest) for name in self.columns
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    # --- by the reference decoder
+
+    def odd_changes(self, followed: Followed, place: int, event: Event) -> Iterator[OddRow]:
+        return iter(())
+
+    def odd_rows(self, followed: Followed, place: int, event: RowsEvent, plan: int) -> Iterator[OddRow]:
+        columns = self.table_of(event).columns
+        typed = self._typed_columns(columns)
+        operation = _OPERATIONS[event.operation]
+
+        def values(image: Image) -> tuple[object, ...]:
+            physical = tuple(image)
+            return tuple(None if each is None else each[1].value(physical[each[0]]) for each in typed)
+
+        try:
+            for row in event.rows:
+                before = None if row.before is None else values(row.before)
+                after = None if row.after is None else values(apply_json_diffs(row))
+                yield OddRow(place, operation, columns, before, after)
+        except GtidalError as error:
+            raise error.at(file=self.file, position=event.header.position, event=event.name) from None
+
+    def _typed_columns(self, columns: tuple[Column, ...]) -> list[tuple[int, TypedColumn] | None]:
+        """For each wanted column its place in an image."""
+        known = self._typed.get(id(columns))
+        if known is not None:
+            return known[1]
+        places = {column_title(column).lower(): index for index, column in enumerate(columns)}
+        made = []
+        for key, field in self._wanted:
+            index = places.get(key)
+            typed = None if index is None else TypedColumn(columns[index], field.kind, self.table.images)
+            made.append(None if index is None or typed is None else (index, typed))
+        self._typed[id(columns)] = columns, made  # the columns are kept, and so is their id
+        return made
+
+    def odd_batch(self, followed: Followed, changes: list[OddRow], skipped: Array | None) -> pa.RecordBatch:
+        numbered = self.number(followed, np.array([change.place for change in changes]), skipped)
+        places: list[int] = []
+        rows: list[int] = []
+        change_types: list[int] = []
+        pieces: list[tuple[tuple[Column, ...], list[tuple[object, ...]]]] = []
+        """Images of the same columns; changes of several versions of the table may stand side by side."""
+        for change, row in zip(changes, numbered.tolist(), strict=True):
+            if not pieces or pieces[-1][0] is not change.columns:
+                pieces.append((change.columns, []))
+            for values, is_second in ((change.before, False), (change.after, change.before is not None)):
+                if values is not None:
+                    places.append(change.place)
+                    rows.append(row)
+                    change_types.append(POSTIMAGE if is_second else change.operation)
+                    pieces[-1][1].append(values)
+        own = [
+            pa.concat_arrays([self._typed_array(number, *piece) for piece in pieces])
+            for number in range(len(self._wanted))
+        ]
+        block = ImageBlock(
+            self.file, followed, np.array(places), np.array(rows, np.int64), np.array(change_types, np.int32)
+        )
+        return self._batch(block, own)
+
+    def _typed_array(
+        self, number: int, columns: tuple[Column, ...], images: list[tuple[object, ...]]
+    ) -> pa.Array:
+        typed = self._typed_columns(columns)[number]
+        if typed is None:
+            return pa.nulls(len(images), spark_type(self._wanted[number][1].kind, self.table.images))
+        return typed[1].array([image[number] for image in images])
