@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -70,7 +71,18 @@ if SANITIZED:
 
 def checksum_of_sources(name: str) -> str:
     """The same sum as ``kernel.checksum_of_sources``, which looks for it in the compiled module."""
-    sources = [KERNEL / f"{name}.py", *sorted(KERNEL.glob("*.pxd")), *sorted(KERNEL.glob("*.h"))]
+    typed = {name}
+    waiting = [name] if name != SHARED else []
+    while waiting:
+        text = (KERNEL / f"{waiting.pop()}.pxd").read_text()
+        used = set(re.findall(r"^cimport gtidal\.columnar\.kernel\.(\w+)", text, re.MULTILINE)) - typed
+        typed |= used
+        waiting += used
+    sources = [
+        KERNEL / f"{name}.py",
+        *(KERNEL / f"{one}.pxd" for one in sorted(typed)),
+        *sorted(KERNEL.glob("*.h")),
+    ]
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources if path.exists())).hexdigest()
 
 

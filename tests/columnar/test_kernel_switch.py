@@ -15,7 +15,7 @@ import pytest
 from gtidal.columnar import kernel
 
 compiled_only = pytest.mark.skipif(bool(kernel.interpreted_modules()), reason="the kernel is not compiled")
-some_module = kernel.NAMES[0]
+some_module = "walk"
 
 
 def python(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -123,6 +123,9 @@ def test_a_changed_source_makes_a_compiled_module_stale(
         (tmp_path / changed).write_bytes(original + b"\n")
         assert kernel.stale_modules() == [some_module], changed
         (tmp_path / changed).write_bytes(original)
+    with (tmp_path / "texts.pxd").open("ab") as stream:  # which walk does not use
+        stream.write(b"\n")
+    assert kernel.stale_modules() == []
 
 
 def test_the_command_line_says_which_kernel_it_has() -> None:

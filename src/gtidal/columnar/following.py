@@ -131,7 +131,8 @@ class Follower:
         """On: an event that cannot be decoded ends what is followed of its window, and its error is kept there."""
         self._maps = memoryview(np.zeros(1 + 2 * _MOST_MAPS, np.int64))
         self.maps_at_begin = [0]
-        """The maps in force where the last transaction began, for ``rewind``."""
+        self.maps_at_end = [0]
+        """The maps in force where the last transaction began, and behind the first one that ended, for ``rewind``."""
         self._state = memoryview(np.zeros(8, np.int64))
         self._progress = memoryview(np.zeros(4, np.int64))
         self._format: Format | None = None
@@ -178,7 +179,7 @@ class Follower:
             owned = self.tracker.current is not None
             if not owned:
                 begun = place
-                self.maps_at_begin = self._maps[: 1 + 2 * self._maps[0]].tolist()
+                self.maps_at_begin = self._maps_now()
             if place <= bad_table or (owned and not self.tracker.takes_rows):
                 code, stopped = ASK, place
             else:
@@ -200,7 +201,12 @@ class Follower:
                 elif code == FULL:
                     lanes.grow()
                 else:
+                    before = self.tracker.current
                     self._ask(followed, place)
+                    current = self.tracker.current
+                    if before is not None and current is not None and current is not before:
+                        begun = place  # one transaction was cut off by another
+                        self.maps_at_begin = self._maps_now()
                     place += 1
                     if followed.error is not None:
                         raise followed.error
@@ -422,6 +428,12 @@ class Follower:
             if event.ends_statement:
                 self._maps[0] = 0
                 self._state[4] = 0
+        if ended and len(ended) == len(self.ended):
+            self.maps_at_end = self._maps_now()
+
+    def _maps_now(self) -> list[int]:
+        numbers: list[int] = self._maps[: 1 + 2 * self._maps[0]].tolist()
+        return numbers
 
     def _keep_map(self, event: TableMap, plan: int) -> None:
         maps = self._maps

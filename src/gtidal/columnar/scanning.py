@@ -263,8 +263,9 @@ class LogScan:
             end = follower.ended[0].end_position
             followed.events = int(np.searchsorted(window.index.ends[: window.count], end, side="right"))
             followed.has_open = False
+            maps = follower.maps_at_end
             yield followed
-            follower.reset()
+            follower.rewind(maps)
             reader.seek(Place(end, window.format))
             return
 

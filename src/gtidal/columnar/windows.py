@@ -27,14 +27,7 @@ from gtidal.events.mariadb import StartEncryption
 from gtidal.events.registry import Context
 from gtidal.events.transaction import TransactionPayload
 from gtidal.log.codecs import unpack_payload
-from gtidal.log.decoder import (
-    FIRST_EVENT,
-    Frame,
-    Keys,
-    LogDecoder,
-    event_name,
-    largest_inner,
-)
+from gtidal.log.decoder import FIRST_EVENT, Frame, Keys, LogDecoder, event_name, largest_inner
 from gtidal.log.encryption import EncryptionHeader
 
 Array = np.ndarray[Any, Any]
@@ -358,16 +351,15 @@ class WindowReader:
         try:
             header = decode_header(frame.data, frame.position, format)
         except GtidalError as error:
-            raise error.at(
-                file=self.name, position=frame.position, event=event_name(frame.type_code)
-            ) from None
+            name = event_name(frame.type_code)
+            raise error.at(file=self.name, position=frame.position, event=name) from None
         tail = checksum_size(frame.data, frame.type_code, format)
         self._index.put(self._index.count, header, offset, offset + max(len(frame.data) - tail, 0))
         self._index.count += 1
 
     def _look_closer(self, code: int) -> tuple[Window | None, int]:
         """No event could be framed. More bytes may help; else the reference decoder says what is wrong."""
-        if code in (DATA, SIZE) and self._have >= HEADER_SIZE and code == DATA:
+        if code == DATA and self._have >= HEADER_SIZE:
             size = int.from_bytes(self._buffer[9:13].tobytes(), "little")
             if self._have < size <= 1 << 30 and not self._ended:
                 return None, size

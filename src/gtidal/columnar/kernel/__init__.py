@@ -18,6 +18,7 @@ Callers write ``kernel.cells.fill(…)``, never ``from … import fill``: then `
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -154,8 +155,19 @@ def announce() -> None:
 
 
 def checksum_of_sources(name: str) -> str:
-    """The sum that setup.py puts into the compiled module."""
-    sources = [FOLDER / f"{name}.py", *sorted(FOLDER.glob("*.pxd")), *sorted(FOLDER.glob("*.h"))]
+    """The sum that setup.py puts into the compiled module: of its source, of all types it uses, of the C headers."""
+    typed = {name}
+    waiting = [name]
+    while waiting:
+        text = (FOLDER / f"{waiting.pop()}.pxd").read_text()
+        used = set(re.findall(r"^cimport gtidal\.columnar\.kernel\.(\w+)", text, re.MULTILINE)) - typed
+        typed |= used
+        waiting += used
+    sources = [
+        FOLDER / f"{name}.py",
+        *(FOLDER / f"{one}.pxd" for one in sorted(typed)),
+        *sorted(FOLDER.glob("*.h")),
+    ]
     return sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
 
 

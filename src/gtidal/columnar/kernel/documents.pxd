@@ -10,24 +10,25 @@ cdef long long LOW_HALF
 
 cdef inline long long next_pause(long long pause) noexcept nogil
 
-cdef inline int is_new_state(long long[::1] scratch) noexcept nogil
+cdef inline int is_new_state(long long *scratch) noexcept nogil
 
 @cython.locals(column=cython.longlong, cell=cython.longlong, size=cython.longlong, start=cython.longlong, i=cython.longlong, at=cython.longlong)
 cdef inline long long put_image(
-    const unsigned char[::1] data, unsigned char[::1] heap, long long[::1] slots, unsigned char[::1] states, long long cells,
-    long long base, long long width, const int[::1] slot, const int[::1] kind, const unsigned char[::1] names, long long[::1] scratch,
+    const unsigned char *data, unsigned char *heap, long long *slots, unsigned char *states, long long cells,
+    long long base, long long width, const int *slot, const int *kind, const unsigned char *names, long long *scratch,
     long long used, long long id_size
 ) noexcept nogil
 
 @cython.locals(column=cython.longlong, cell=cython.longlong)
 cdef inline void take_back(
-    const unsigned char[::1] heap, long long[::1] slots, unsigned char[::1] states, long long cells, long long base,
-    long long width, const int[::1] slot, const int[::1] kind
+    const unsigned char *heap, long long *slots, unsigned char *states, long long cells, long long base,
+    long long width, const int *slot, const int *kind
 ) noexcept nogil
 
 @cython.locals(
+    source="const unsigned char *", target="unsigned char *", kept="long long *",
     known=cython.longlong, pause=cython.longlong, waiting=cython.longlong, with_heads=cython.longlong,
-    known_keys=cython.longlong, dictionary=cython.longlong, nested=cython.longlong, geometry=cython.longlong,
+    keys=cython.longlong, dictionary=cython.longlong, nested=cython.longlong, geometry=cython.longlong,
     base=cython.longlong, width=cython.longlong, image=cython.longlong, used=cython.longlong,
     column=cython.longlong, cells=cython.longlong, total=cython.longlong, fields=cython.longlong,
     cell=cython.longlong, size=cython.longlong, id_size=cython.longlong, start=cython.longlong, at=cython.longlong,
@@ -39,7 +40,7 @@ cpdef int settle(
     const int[::1] name_offsets, long long[::1] image_keys, long long[::1] scratch, long long[::1] progress
 ) noexcept
 
-@cython.locals(image=cython.longlong, used=cython.longlong, noted=cython.longlong, pause=cython.longlong, waiting=cython.longlong, cell=cython.longlong, state=cython.longlong, size=cython.longlong, start=cython.longlong, with_heads=cython.longlong, at=cython.longlong, id_size=cython.longlong, known=cython.longlong)
+@cython.locals(source="const unsigned char *", target="unsigned char *", kept="long long *", names="unsigned char *", image=cython.longlong, used=cython.longlong, noted=cython.longlong, pause=cython.longlong, waiting=cython.longlong, cell=cython.longlong, state=cython.longlong, size=cython.longlong, start=cython.longlong, with_heads=cython.longlong, at=cython.longlong, id_size=cython.longlong, known=cython.longlong)
 cpdef int column(
     const unsigned char[::1] data, const long long[::1] slots, const unsigned char[::1] states, const int[::1] image_cell, long long slot, long long images,
     unsigned char[::1] value, int[::1] value_offsets, unsigned char[::1] metadata, int[::1] metadata_offsets,

@@ -67,7 +67,7 @@ def take_back(heap, slots, states, cells, base, width, slot, kind):
             cell = cells + slot[column]
             if states[cell] == 7:
                 states[cell] = 0
-                slots[cell] = machine.long_at(heap, (slots[cell] & LOW_HALF) - 8)
+                slots[cell] = machine.long_raw(heap, (slots[cell] & LOW_HALF) - 8)
 
 
 def settle(
@@ -88,7 +88,10 @@ def settle(
         waiting = 0
         image = progress[0]
         used = progress[1]
-        if json_keys.set_up(scratch) < 0:
+        source = machine.place(data)
+        target = machine.room(heap)
+        kept = machine.longs(scratch)
+        if json_keys.set_up(kept, len(scratch)) < 0:
             return 2
         while image < images:
             progress[0] = image
@@ -124,49 +127,35 @@ def settle(
                         return 1
                     if dictionary != known:
                         dictionary = -1
-                        if json_keys.know_names(names, name_offsets, scratch, base, width, geometry) < 0:
+                        if (
+                            json_keys.know_names(
+                                machine.place(names), machine.words(name_offsets), kept, base, width, geometry
+                            )
+                            < 0
+                        ):
                             return 2
                         dictionary = known
                     id_size = json_values.width_of(
                         width + 2 + total // 7
                     )  # a key takes seven bytes and its own
                     with_heads = waiting == 0
-                    json_keys.begin(scratch, with_heads)
+                    json_keys.begin(kept, with_heads)
                     at = put_image(
-                        data,
-                        heap,
-                        slots,
-                        states,
-                        cells,
-                        base,
-                        width,
-                        slot,
-                        kind,
-                        names,
-                        scratch,
-                        used,
-                        id_size,
-                    )
-                    if at == -3 or (with_heads and at >= 0 and is_new_state(scratch)):
+                        source, target, machine.longs(slots), machine.room(states), cells, base, width,
+                        machine.words(slot), machine.words(kind), machine.place(names), kept, used, id_size,
+                    )  # fmt: skip
+                    if at == -3 or (with_heads and at >= 0 and is_new_state(kept)):
                         pause = next_pause(pause)
                         waiting = pause
-                        take_back(heap, slots, states, cells, base, width, slot, kind)
-                        json_keys.begin(scratch, 0)
+                        take_back(
+                            target, machine.longs(slots), machine.room(states), cells, base, width,
+                            machine.words(slot), machine.words(kind),
+                        )  # fmt: skip
+                        json_keys.begin(kept, 0)
                         at = put_image(
-                            data,
-                            heap,
-                            slots,
-                            states,
-                            cells,
-                            base,
-                            width,
-                            slot,
-                            kind,
-                            names,
-                            scratch,
-                            used,
-                            id_size,
-                        )
+                            source, target, machine.longs(slots), machine.room(states), cells, base, width,
+                            machine.words(slot), machine.words(kind), machine.place(names), kept, used, id_size,
+                        )  # fmt: skip
                     elif with_heads:
                         pause = 0
                     else:
@@ -174,17 +163,17 @@ def settle(
                     if at < 0:
                         return 2
                     used = at
-                    known_keys = scratch[1217 + 2 * scratch[12]] if scratch[11] else 0
-                    if not known_keys:
-                        known_keys = -1
+                    keys = scratch[1217 + 2 * scratch[12]] if scratch[11] else 0
+                    if not keys:
+                        keys = -1
                         if scratch[4] > width:
-                            at = json_keys.put_keys(data, heap, scratch, used, width)
-                            known_keys = used | at - used << 32
+                            at = json_keys.put_keys(source, target, kept, used, width)
+                            keys = used | at - used << 32
                             used = at
                         if scratch[11]:
-                            scratch[1217 + 2 * scratch[12]] = known_keys
-                    if known_keys > 0:
-                        image_keys[image] = known_keys
+                            scratch[1217 + 2 * scratch[12]] = keys
+                    if keys > 0:
+                        image_keys[image] = keys
             image += 1
         progress[0] = image
         progress[1] = used
@@ -205,9 +194,13 @@ def column(
         noted = metadata_offsets[image]
         pause = 0  # how long heads are not tried, after a document that had none
         waiting = 0
-        if json_keys.set_up(scratch) < 0:
+        source = machine.place(data)
+        target = machine.room(value)
+        names = machine.room(metadata)
+        kept = machine.longs(scratch)
+        if json_keys.set_up(kept, len(scratch)) < 0:
             return 2
-        json_keys.know_nothing(scratch)
+        json_keys.know_nothing(kept)
         while image < images:
             progress[0] = image
             cell = image_cell[image] + slot
@@ -224,18 +217,18 @@ def column(
                 if 2 * size + 128 > len(value) - used:
                     return 1
                 with_heads = waiting == 0
-                json_keys.begin(scratch, with_heads)
+                json_keys.begin(kept, with_heads)
                 at = used + 1
                 if size == 0:
                     value[used] = 0
                 else:
                     id_size = json_values.width_of(2 + size // 7)  # a key takes seven bytes and its own
-                    at = json_values.put_json(data, data, value, scratch, used, start, size, id_size)
-                    if at == -3 or (with_heads and at >= 0 and is_new_state(scratch)):
+                    at = json_values.put_json(source, source, target, kept, used, start, size, id_size)
+                    if at == -3 or (with_heads and at >= 0 and is_new_state(kept)):
                         pause = next_pause(pause)
                         waiting = pause
-                        json_keys.begin(scratch, 0)
-                        at = json_values.put_json(data, data, value, scratch, used, start, size, id_size)
+                        json_keys.begin(kept, 0)
+                        at = json_values.put_json(source, source, target, kept, used, start, size, id_size)
                     elif with_heads:
                         pause = 0
                     else:
@@ -250,10 +243,10 @@ def column(
                     size = known >> 32
                     if size > len(metadata) - noted:
                         return 1
-                    machine.copy(metadata, noted, metadata, known & LOW_HALF, size)
+                    machine.copy_raw(names, noted, names, known & LOW_HALF, size)
                     noted += size
                 else:
-                    at = json_keys.put_dictionary(data, scratch, metadata, noted)
+                    at = json_keys.put_dictionary(source, kept, names, noted, len(metadata))
                     if at < 0:
                         return 1
                     if at - noted > 134217728:

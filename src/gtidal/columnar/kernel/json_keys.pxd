@@ -10,30 +10,30 @@ cdef long long WKB
 
 
 @cython.locals(i=cython.longlong)
-cdef inline void put(unsigned char[::1] value, long long at, long long number, long long size) noexcept nogil
+cdef inline void put(unsigned char *value, long long at, long long number, long long size) noexcept nogil
 
-cdef inline long long read(const unsigned char[::1] data, long long pos, long long size) noexcept nogil
+cdef inline long long read(const unsigned char *data, long long pos, long long size) noexcept nogil
 
 @cython.locals(seen=cython.uchar, i=cython.longlong)
-cdef inline int is_ascii(const unsigned char[::1] data, long long start, long long size) noexcept nogil
+cdef inline int is_ascii(const unsigned char *data, long long start, long long size) noexcept nogil
 
 @cython.locals(
     i=cython.longlong, pos=cython.longlong, end=cython.longlong, lead=cython.int, low=cython.int,
     high=cython.int, more=cython.int,
 )
-cdef inline int is_utf8(const unsigned char[::1] data, long long start, long long size) noexcept nogil
+cdef inline int is_utf8(const unsigned char *data, long long start, long long size) noexcept nogil
 
-cpdef int is_text(const unsigned char[::1] data, long long start, long long size) noexcept nogil
+cdef int is_text(const unsigned char *data, long long start, long long size) noexcept nogil
 
 @cython.locals(prefix=cython.longlong, i=cython.longlong)
-cdef inline long long prefix_of(const unsigned char[::1] data, long long start, long long size) noexcept nogil
+cdef inline long long prefix_of(const unsigned char *data, long long start, long long size) noexcept nogil
 
 @cython.locals(
     hashed=cython.longlong, mask=cython.longlong, spot=cython.longlong, entry=cython.longlong, stamp=cython.longlong,
     found=cython.longlong, at=cython.longlong, span=cython.longlong, i=cython.longlong,
 )
 cdef inline long long key_id(
-    const unsigned char[::1] data, const unsigned char[::1] names, long long[::1] scratch, long long start,
+    const unsigned char *data, const unsigned char *names, long long *scratch, long long start,
     long long size, long long prefix
 ) noexcept nogil
 
@@ -42,7 +42,7 @@ cdef inline long long key_id(
     other_size=cython.longlong, i=cython.longlong,
 )
 cdef inline int key_after(
-    const unsigned char[::1] data, long long[::1] scratch, long long a, long long b, long long object_start,
+    const unsigned char *data, long long *scratch, long long a, long long b, long long object_start,
     long long width
 ) noexcept nogil
 
@@ -51,57 +51,57 @@ cdef inline int key_after(
     prefix=cython.longlong, entry=cython.longlong,
 )
 cdef inline int sort_keys(
-    const unsigned char[::1] data, long long[::1] scratch, long long count, long long object_start, long long width
+    const unsigned char *data, long long *scratch, long long count, long long object_start, long long width
 ) noexcept nogil
 
 @cython.locals(base=cython.longlong, spent=cython.longlong, i=cython.longlong, entry=cython.longlong, start=cython.longlong, length=cython.longlong, prefix=cython.longlong, found=cython.longlong, last=cython.longlong)
-cpdef long long sort_members(
-    const unsigned char[::1] data, const unsigned char[::1] names, long long[::1] scratch, long long pos, long long size, long long width, long long count,
+cdef long long sort_members(
+    const unsigned char *data, const unsigned char *names, long long *scratch, long long pos, long long size, long long width, long long count,
     long long least
 ) noexcept nogil
 
 @cython.locals(width=cython.longlong, head=cython.longlong, other=cython.longlong, keys=cython.longlong)
-cpdef long long find_head(
-    const unsigned char[::1] data, long long[::1] scratch, long long pos, long long size, long long kind, long long count, long long least
+cdef long long find_head(
+    const unsigned char *data, long long *scratch, long long pos, long long size, long long kind, long long count, long long least
 ) noexcept nogil
 
 @cython.locals(entry=cython.longlong, start=cython.longlong, ordered=cython.longlong, i=cython.longlong, _=cython.longlong, before=cython.longlong, head=cython.longlong, state=cython.longlong, pool=cython.longlong, base=cython.longlong)
-cpdef int keep_head(
-    const unsigned char[::1] data, long long[::1] scratch, long long pos, long long kind, long long width, long long count,
+cdef int keep_head(
+    const unsigned char *data, long long *scratch, long long pos, long long kind, long long width, long long count,
     long long least, long long keys
 ) noexcept nogil
 
 @cython.locals(room=cython.longlong, size=cython.longlong)
-cpdef int set_up(long long[::1] scratch) noexcept nogil
+cdef int set_up(long long *scratch, long long entries) noexcept nogil
 
-cdef inline void forget_heads(long long[::1] scratch) noexcept nogil
+cdef inline void forget_heads(long long *scratch) noexcept nogil
 
-cpdef void begin(long long[::1] scratch, long long with_heads) noexcept nogil
+cdef void begin(long long *scratch, long long with_heads) noexcept nogil
 
 @cython.locals(i=cython.longlong)
-cdef inline void new_stamp(long long[::1] scratch) noexcept nogil
+cdef inline void new_stamp(long long *scratch) noexcept nogil
 
 @cython.locals(
     i=cython.longlong, column=cython.longlong, start=cython.longlong, size=cython.longlong, found=cython.longlong
 )
-cpdef int know_names(
-    const unsigned char[::1] names, const int[::1] name_offsets, long long[::1] scratch, long long base,
+cdef int know_names(
+    const unsigned char *names, const int *name_offsets, long long *scratch, long long base,
     long long width, long long geometry
 ) noexcept nogil
 
-cpdef void know_nothing(long long[::1] scratch) noexcept nogil
+cdef void know_nothing(long long *scratch) noexcept nogil
 
 @cython.locals(prefix=cython.longlong, size=cython.longlong, k=cython.longlong)
 cdef inline long long put_name(
-    const unsigned char[::1] data, long long[::1] scratch, long long entry, unsigned char[::1] value, long long at
+    const unsigned char *data, long long *scratch, long long entry, unsigned char *value, long long at
 ) noexcept nogil
 
 @cython.locals(count=cython.longlong, lengths_at=cython.longlong, i=cython.longlong, begun=cython.longlong)
-cpdef long long put_keys(
-    const unsigned char[::1] data, unsigned char[::1] value, long long[::1] scratch, long long at, long long width
+cdef long long put_keys(
+    const unsigned char *data, unsigned char *value, long long *scratch, long long at, long long width
 ) noexcept nogil
 
 @cython.locals(count=cython.longlong, total=cython.longlong, i=cython.longlong, entry=cython.longlong, size=cython.longlong, most=cython.longlong, width=cython.longlong, end_at=cython.longlong, begun=cython.longlong)
-cpdef long long put_dictionary(
-    const unsigned char[::1] data, long long[::1] scratch, unsigned char[::1] metadata, long long at
+cdef long long put_dictionary(
+    const unsigned char *data, long long *scratch, unsigned char *metadata, long long at, long long end
 ) noexcept nogil

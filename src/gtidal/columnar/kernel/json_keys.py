@@ -45,7 +45,7 @@ def read(data, pos, size):
     """A number of two or four bytes, least significant first."""
     if size == 2:
         return data[pos] | data[pos + 1] << 8
-    return machine.word_at(data, pos)
+    return machine.word_raw(data, pos)
 
 
 def is_ascii(data, start, size):
@@ -238,9 +238,9 @@ def find_head(data, scratch, pos, size, kind, count, least):
             and keys <= size - least
             and (
                 count == 0
-                or machine.same(data, pos + 2 * width, data, other + 2 * width, count * (width + 2))
+                or machine.same_raw(data, pos + 2 * width, data, other + 2 * width, count * (width + 2))
             )
-            and (keys == 0 or machine.same(data, pos + least, data, other + least, keys))
+            and (keys == 0 or machine.same_raw(data, pos + least, data, other + least, keys))
         ):
             return head
         head = scratch[head + 6]
@@ -291,9 +291,9 @@ def keep_head(data, scratch, pos, kind, width, count, least, keys):
     return 0
 
 
-def set_up(scratch):
+def set_up(scratch, entries):
     """Divides the scratch space, and forgets all heads: they are about data that may be gone. -2 if it is too small."""
-    room = (len(scratch) - 7872) // 3
+    room = (entries - 7872) // 3
     size = 64
     if room < size:
         return -2
@@ -372,7 +372,7 @@ def put_name(data, scratch, entry, value, at):
             value[at + k] = prefix >> 52 - 8 * k & 255
     else:
         size = scratch[entry + 1] >> 32
-        machine.copy(value, at, data, scratch[entry + 1] & LOW_HALF, size)
+        machine.copy_raw(value, at, data, scratch[entry + 1] & LOW_HALF, size)
     return at + size
 
 
@@ -389,8 +389,8 @@ def put_keys(data, value, scratch, at, width):
     return at
 
 
-def put_dictionary(data, scratch, metadata, at):
-    """VARIANT metadata of a dictionary without column names; gives where it ends, or -1 if there is no room."""
+def put_dictionary(data, scratch, metadata, at, end):
+    """VARIANT metadata of a dictionary without column names; gives where it ends, or -1 if that is behind ``end``."""
     count = scratch[4]
     total = 0
     for i in range(count):
@@ -399,7 +399,7 @@ def put_dictionary(data, scratch, metadata, at):
         total += size if size < 8 else scratch[entry + 1] >> 32
     most = total if total > count else count
     width = 1 if most < 256 else 2 if most < 65536 else 4
-    if 1 + (count + 2) * width + total > len(metadata) - at:
+    if 1 + (count + 2) * width + total > end - at:
         return -1
     metadata[at] = 1 | width - 1 << 6
     put(metadata, at + 1, count, width)

@@ -8,19 +8,19 @@ cdef long long SIGN32
 
 
 @cython.locals(i=cython.longlong)
-cdef inline void put(unsigned char[::1] value, long long at, long long number, long long size) noexcept nogil
+cdef inline void put(unsigned char *value, long long at, long long number, long long size) noexcept nogil
 
-cdef inline long long read(const unsigned char[::1] data, long long pos, long long size) noexcept nogil
+cdef inline long long read(const unsigned char *data, long long pos, long long size) noexcept nogil
 
-cpdef long long width_of(long long most) noexcept nogil
+cdef long long width_of(long long most) noexcept nogil
 
 cdef inline long long put_text(
-    unsigned char[::1] value, long long at, const unsigned char[::1] source, long long start, long long size
+    unsigned char *value, long long at, const unsigned char *source, long long start, long long size
 ) noexcept nogil
 
-cdef inline long long put_integer(unsigned char[::1] value, long long at, long long number) noexcept nogil
+cdef inline long long put_integer(unsigned char *value, long long at, long long number) noexcept nogil
 
-cdef inline long long put_unsigned(unsigned char[::1] value, long long at, long long number) noexcept nogil
+cdef inline long long put_unsigned(unsigned char *value, long long at, long long number) noexcept nogil
 
 @cython.locals(
     width=cython.longlong, count=cython.longlong, size=cython.longlong, values_at=cython.longlong,
@@ -29,7 +29,7 @@ cdef inline long long put_unsigned(unsigned char[::1] value, long long at, long 
     length=cython.longlong, prefix=cython.longlong, found=cython.longlong, last=cython.longlong,
 )
 cdef inline long long open_container(
-    const unsigned char[::1] data, const unsigned char[::1] names, unsigned char[::1] value, long long[::1] scratch,
+    const unsigned char *data, const unsigned char *names, unsigned char *value, long long *scratch,
     long long at, long long limit, long long kind, long long pos, long long end, long long depth, long long id_size
 ) noexcept nogil
 
@@ -42,7 +42,7 @@ cdef inline long long json_guess(long long size) noexcept nogil
     i=cython.longlong, byte=cython.longlong, frame=cython.longlong, offset_size=cython.longlong, slot=cython.longlong,
     member=cython.longlong, width=cython.longlong,
 )
-cpdef long long put_json(
-    const unsigned char[::1] data, const unsigned char[::1] names, unsigned char[::1] value, long long[::1] scratch,
+cdef long long put_json(
+    const unsigned char *data, const unsigned char *names, unsigned char *value, long long *scratch,
     long long at, long long start, long long size, long long id_size
 ) noexcept nogil

@@ -30,7 +30,7 @@ def read(data, pos, size):
     """A number of two or four bytes, least significant first."""
     if size == 2:
         return data[pos] | data[pos + 1] << 8
-    return machine.word_at(data, pos)
+    return machine.word_raw(data, pos)
 
 
 def width_of(most):
@@ -53,7 +53,7 @@ def put_text(value, at, source, start, size):
         put(value, at + 1, size, 4)
         at += 5
     if size:
-        machine.copy(value, at, source, start, size)
+        machine.copy_raw(value, at, source, start, size)
     return at + size
 
 
@@ -201,7 +201,7 @@ def put_json(data, names, value, scratch, at, start, size, id_size):
                 if kind == 7:
                     number = (number ^ SIGN32) - SIGN32
             else:
-                number = machine.long_at(data, pos)
+                number = machine.long_raw(data, pos)
             if kind == 10 and number < 0:
                 at = put_unsigned(value, at, number)
             else:
@@ -210,7 +210,7 @@ def put_json(data, names, value, scratch, at, start, size, id_size):
             if end - pos < 8:
                 return -2
             value[at] = 28
-            machine.copy(value, at + 1, data, pos, 8)
+            machine.copy_raw(value, at + 1, data, pos, 8)
             at += 9
         elif kind == 12 or kind == 15:
             sql_type = 253

@@ -28,6 +28,40 @@ cdef inline long long long_at(const unsigned char[::1] data, long long pos) noex
         <unsigned long long> word_at(data, pos) | <unsigned long long> word_at(data, pos + 4) << 32
     )
 
+# The same for functions that hand their buffers on: a view is two hundred bytes, copied at every call.
+
+cdef inline const unsigned char *place(const unsigned char[::1] view) noexcept nogil:
+    return &view[0]
+
+cdef inline unsigned char *room(unsigned char[::1] view) noexcept nogil:
+    return &view[0]
+
+cdef inline long long *longs(long long[::1] view) noexcept nogil:
+    return &view[0]
+
+cdef inline const int *words(const int[::1] view) noexcept nogil:
+    return &view[0]
+
+cdef inline void copy_raw(
+    unsigned char *target, long long at, const unsigned char *data, long long pos, long long size
+) noexcept nogil:
+    memcpy(target + at, data + pos, <size_t> size)
+
+cdef inline bint same_raw(
+    const unsigned char *one, long long at, const unsigned char *other, long long pos, long long size
+) noexcept nogil:
+    return memcmp(one + at, other + pos, <size_t> size) == 0
+
+cdef inline long long word_raw(const unsigned char *data, long long pos) noexcept nogil:
+    cdef unsigned int word
+    memcpy(&word, data + pos, 4)
+    return word
+
+cdef inline long long long_raw(const unsigned char *data, long long pos) noexcept nogil:
+    cdef long long number
+    memcpy(&number, data + pos, 8)
+    return number
+
 cdef extern from "typeset.h" nogil:
     size_t gtidal_put_number(unsigned char *out, unsigned long long number, size_t least)
     size_t gtidal_plain(const unsigned char *data, size_t size, int quote)

@@ -160,7 +160,7 @@ def put_opaque(data, kind, start, size, value, at):
         return put_decimal(data, start, size, value, at)
     if size != 8:
         return -2
-    packed = machine.long_at(data, start)
+    packed = machine.long_raw(data, start)
     if kind == 11:
         return put_time(value, at, packed) if packed >= LEAST else -2
     if (kind == 10 or kind == 12 or kind == 7) and packed >= 0:
@@ -186,10 +186,10 @@ def put_geometry(data, start, size, value, at, srid_id, wkb_id, id_size):
     value[at] = 0
     if skipped:
         value[at] = 24
-        put(value, at + 1, machine.word_at(data, start), 8)
+        put(value, at + 1, machine.word_raw(data, start), 8)
     at += srid_size
     value[at] = 60
     put(value, at + 1, size - skipped, 4)
     if size > skipped:
-        machine.copy(value, at + 5, data, start + skipped, size - skipped)
+        machine.copy_raw(value, at + 5, data, start + skipped, size - skipped)
     return at + 5 + size - skipped
