@@ -52,7 +52,7 @@ def test_the_python_in_the_readme_runs(
 ) -> None:
     monkeypatch.chdir(ROOT)
     examples = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
-    assert len(examples) == 2
+    assert len(examples) == 3
     for example in examples:
         exec(compile(example, "README.md", "exec"), {})
         assert capsys.readouterr().out

@@ -8,7 +8,7 @@ from gtidal.sources.files import open_log
 from gtidal.sources.tables import tables
 
 # The function ``gtidal.events`` hides the package of that name, whose modules are imported by their full names.
-from gtidal.views import changes, events, transactions
+from gtidal.views import changes, events, rows, transactions
 
 __version__ = "0.1.0"
 
@@ -20,6 +20,7 @@ __all__ = [
     "events",
     "kernel",
     "open_log",
+    "rows",
     "tables",
     "transactions",
 ]

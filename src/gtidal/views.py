@@ -103,9 +103,61 @@ def changes(
         for name, value in locals().items()
         if name in _OPTIONS and name not in ("CHANGES", "columns", "images")
     }
-    if images not in ("variant", "json"):
-        raise UsageError(f"images={images!r}: variant or json")
     return _read("changes", paths, CHANGES, columns, options, images)
+
+
+def rows(
+    paths: Paths,
+    table: str,
+    *,
+    columns: Sequence[str] | None = None,
+    images: str = "variant",
+    **options: Any,
+) -> pa.RecordBatchReader:
+    """The rows of one table (``shop.orders``) with its own columns, typed; an update is two rows.
+
+    Where the table changed inside the range, the schema is that of all its versions. Finding them takes a look at
+    every table map first. ``images="json"``: JSON columns as text. Options are those of all views: see ``changes``."""
+    import pyarrow as pa
+
+    from gtidal.columnar import kernel
+    from gtidal.columnar.scanning import VIEWS, Scan
+    from gtidal.columnar.table_schema import TableSchema
+    from gtidal.columnar.table_versions import find_versions
+    from gtidal.columnar.windows import WindowReader
+
+    _check(options, images)
+    schema_name, dot, name = table.partition(".")
+    if not dot or not schema_name or not name:
+        raise UsageError(f"table={table!r}: name it with its schema, as in shop.orders")
+    kernel.announce()
+    request = Request.of(find_logs(paths), options)
+    keys = KeyStore(None, options.get("key_file"))
+    versions = []
+    for file in request.files:
+        with file.open_raw() as stream:
+            reader = WindowReader(stream, file.name, keys=keys, verify_checksum=False)
+            versions.extend(find_versions(reader, schema_name, name, request.settle))
+    if not versions:
+        raise UsageError(f"no rows of {table} in {_named(request.files)}; gtidal tables lists what is there")
+    merged = TableSchema(schema_name, name, versions, images)
+    chosen = _chosen(columns, merged.arrow_schema().names)
+    scan = Scan(
+        columns=chosen,
+        selection=request.selection,
+        images=images,
+        verify_checksum=options.get("verify_checksum", True),
+        keys=keys,
+        settle=request.settle,
+        table=merged,
+    )
+    batches = _batches(VIEWS["rows"], request, scan, _threads(options.get("threads")))
+    return pa.RecordBatchReader.from_batches(merged.arrow_schema(chosen), batches)
+
+
+def _named(files: list[LogFile]) -> str:
+    names = [file.name for file in files]
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more files" if len(names) > 3 else "")
 
 
 _OPTIONS = frozenset(
@@ -128,8 +180,7 @@ def _read(
     from gtidal.columnar.scanning import VIEWS, Scan
     from gtidal.columnar.views.changes import schema_of
 
-    if unknown := set(options) - _OPTIONS:
-        raise UsageError(f"no option {', '.join(sorted(unknown))}; there are {', '.join(sorted(_OPTIONS))}")
+    _check(options, images)
     chosen = _chosen(columns, schema.names)
     kernel.announce()
     files = find_logs(paths)
@@ -142,9 +193,18 @@ def _read(
         keys=KeyStore(None, options.get("key_file")),
         settle=request.settle,
     )
-    shown = schema_of(chosen, images) if view == "changes" else pa.schema([schema.field(name) for name in chosen])
-    batches = _batches(view, VIEWS[view], request, scan, _threads(options.get("threads")))
+    shown = (
+        schema_of(chosen, images) if view == "changes" else pa.schema([schema.field(name) for name in chosen])
+    )
+    batches = _batches(VIEWS[view], request, scan, _threads(options.get("threads")))
     return pa.RecordBatchReader.from_batches(shown, batches)
+
+
+def _check(options: Mapping[str, Any], images: str) -> None:
+    if unknown := set(options) - _OPTIONS:
+        raise UsageError(f"no option {', '.join(sorted(unknown))}; there are {', '.join(sorted(_OPTIONS))}")
+    if images not in ("variant", "json"):
+        raise UsageError(f"images={images!r}: variant or json")
 
 
 def _chosen(columns: Sequence[str] | None, names: list[str]) -> tuple[str, ...]:
@@ -214,7 +274,7 @@ def _index(files: list[LogFile], name: str, option: str) -> int:
 # --- reading, by one thread or several
 
 
-def _batches(view: str, read: Any, request: Request, scan: Scan, threads: int) -> Iterator[pa.RecordBatch]:
+def _batches(read: Any, request: Request, scan: Scan, threads: int) -> Iterator[pa.RecordBatch]:
     from gtidal.columnar.scanning import Stretch
 
     files = request.files

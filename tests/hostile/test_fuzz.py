@@ -25,7 +25,7 @@ needs_compiler = pytest.mark.skipif(
 
 @needs_compiler
 def test_nothing_is_found_in_five_seconds() -> None:
-    fine, said = fuzz.fuzz(5, "test", 1, keep=False, views=False)
+    fine, said = fuzz.fuzz(5, "test", 1, keep=False)
     assert fine, said
     found = re.match(
         r"(\d+) logs, no report; (\d+) images .*; (\d+) places found beyond the first (\d+)", said

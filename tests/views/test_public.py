@@ -193,3 +193,28 @@ def test_batches_are_neither_tiny_nor_huge() -> None:
     assert sum(sizes) == len(rows("events"))
     assert len(sizes) <= 3
     assert Counter(type(batch) for batch in gtidal.events(SHOP)) == {pa.RecordBatch: len(sizes)}
+
+
+def test_typed_rows() -> None:
+    """Against the same rows in ``changes``, by another road."""
+    found = gtidal.rows(SHOP, "shop.orders").read_all().to_pylist()
+    changes = [row for row in rows("changes", images="json", tables="shop.orders") if row["table"]]
+    sides = {"insert": ("insert",), "delete": ("delete",), "update": ("update_preimage", "update_postimage")}
+    expected = [
+        (side, row["file"], row["position"], row["row"], row["gtid"])
+        for row in changes
+        for side in sides[row["op"]]
+    ]
+    assert [
+        (row["_change_type"], row["_file"], row["_position"], row["_row"], row["_gtid"]) for row in found
+    ] == expected
+    assert gtidal.rows(SHOP, "shop.orders", columns=["total", "_row"], threads=1).read_all().to_pylist() == [
+        {"total": row["total"], "_row": row["_row"]} for row in found
+    ]
+
+
+def test_typed_rows_of_no_table() -> None:
+    with pytest.raises(UsageError, match=r"shop\.nothing"):
+        gtidal.rows(SHOP, "shop.nothing")
+    with pytest.raises(UsageError, match="schema"):
+        gtidal.rows(SHOP, "orders")

@@ -401,7 +401,7 @@ def _walk(path: str, compare: bool) -> Work:
     index = [np.zeros(INDEX_SIZE, name) for name in names]
     nothing, none = np.zeros(0, np.uint8), np.zeros(0, np.int64)
     unmarked = np.zeros(256, np.uint8)
-    progress = np.zeros(3, np.int64)
+    progress = np.zeros(4, np.int64)
 
     def work() -> int:
         events, code, position = 0, INDEX_FULL, len(MAGIC)

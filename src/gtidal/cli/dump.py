@@ -147,6 +147,12 @@ def dump(
         list[str] | None,
         _option("-T", "--table", metavar="SCHEMA.TABLE", help="gtidal: rows of this table only; repeatable."),
     ] = None,
+    threads: Annotated[
+        int | None,
+        _option(
+            "--threads", metavar="N", help="gtidal: threads that print (default: one per processor).", min=1
+        ),
+    ] = None,
     skip_annotate_row_events: Annotated[
         bool,
         _option("--skip-annotate-row-events", help="MariaDB: leave out the statements that changed rows."),
@@ -197,14 +203,22 @@ def dump(
         raise UsageError("--stop-position does not go with standard input: name a file")
     keys = KeyStore(key, key_file)
     folder = local_load or os.environ.get("TMPDIR") or tempfile.gettempdir()
+    settings: Any = {"keys": keys, "load_folder": folder, "threads": threads or _processors()}
     if result_file is None:
-        return Dump(paths, options, sys.stdout.buffer, keys=keys, load_folder=folder).run()
+        return Dump(paths, options, sys.stdout.buffer, **settings).run()
     try:
         out = result_file.open("wb")
     except OSError as error:
         raise UsageError(f"cannot write {result_file}: {error.strerror}") from None
     with out:
-        return Dump(paths, options, out, keys=keys, load_folder=folder).run()
+        return Dump(paths, options, out, **settings).run()
+
+
+def _processors() -> int:
+    """Those that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _paths(given: Iterable[str]) -> list[str]:

@@ -33,7 +33,7 @@ def read_head(file: LogFile, keys: KeyStore) -> FileFacts:
 
 def read_facts(file: LogFile, keys: KeyStore) -> FileFacts:
     """The whole file, of which only the events that say something of it are decoded."""
-    with file.open() as stream:
+    with file.open_raw() as stream:
         try:
             return auditing.read_facts(stream, file.name, file.size, keys)
         except GtidalError as error:

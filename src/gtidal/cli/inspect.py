@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from gtidal.cli import hexview
@@ -16,6 +17,9 @@ from gtidal.cli.field_meanings import Scene
 from gtidal.cli.opening import KeyFileOption, KeyOption, open_one
 from gtidal.cli.output import Output, print_json, utc
 from gtidal.cli.screen import Screen, cut, printable
+from gtidal.cli.skipping import SkippingReader
+from gtidal.columnar.surveying import Ordinary
+from gtidal.columnar.windows import Array
 from gtidal.errors import ChecksumMismatch, GtidalError, UsageError
 from gtidal.events.format import NO_CHECKSUM
 from gtidal.events.frame import HEADER_SIZE
@@ -29,6 +33,7 @@ from gtidal.sources.files import LogReader
 SAMPLE = 200
 """So many events are held back to see how wide the columns must be."""
 _UUID = re.compile(r"\b([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 FARTHEST = 64 << 20
 """A longer transaction's end is not looked for: showing one event must stay quick."""
 
@@ -54,14 +59,24 @@ class Row:
 class Listing:
     """Reads all events, those inside payloads too, and goes on after one that is wrong in itself."""
 
-    def __init__(self, reader: LogReader) -> None:
+    def __init__(self, reader: LogReader, filters: Filters) -> None:
         self.reader = reader
+        self.filters = filters
         self.errors: list[GtidalError] = []
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[Row | None]:
+        """Rows, of which some may not pass the filters; None for some that do not."""
         decoder = self.reader.decoder
         number = 0
-        for frame in self.reader.frames():
+        while True:
+            found = self.reader.stretch() if isinstance(self.reader, SkippingReader) else None
+            if found is not None:
+                yield from self._choose(found, number)
+                number += found.last - found.first
+                continue
+            frame = self.reader.next_frame()
+            if frame is None:
+                return
             number += 1
             event, error = self._decode(frame)
             yield self._row(number, frame, None, event, error, decoder.context)
@@ -75,6 +90,24 @@ class Listing:
                     yield self._row(number, inside, place, inner, None, context)
             except GtidalError as problem:
                 self.errors.append(problem)
+
+    def _choose(self, found: Ordinary, number: int) -> Iterator[Row | None]:
+        """Those of a stretch that pass the filters. In between it tells once that there is something else: whoever has
+        seen enough need not wait for the next."""
+        assert isinstance(self.reader, SkippingReader)
+        shown = -1
+        for chosen in self.filters.choose(found).tolist():
+            if chosen > shown + 1:
+                yield None
+            shown = chosen
+            place = found.first + chosen
+            frame, event, context = found.decode(place)
+            inside = int(found.window.index.payloads[place]) >= 0
+            inner = place - int(found.outer[np.searchsorted(found.outer, place) - 1]) if inside else None
+            yield self._row(number + 1 + chosen, frame, inner, event, None, context)
+        if shown + 1 < found.last - found.first:
+            yield None
+        self.reader.pass_over(found)
 
     def _decode(self, frame: Frame) -> tuple[Event | None, GtidalError | None]:
         try:
@@ -139,6 +172,29 @@ class Filters:
         if isinstance(bound, int):
             return row.frame.position
         return datetime.datetime.fromtimestamp(int.from_bytes(row.frame.data[:4], "little"), datetime.UTC)
+
+    def choose(self, found: Ordinary) -> Array:
+        """Which events of a stretch are shown, counted from its first; and the first one that is past the end."""
+        index, span = found.window.index, slice(found.first, found.last)
+        codes = [
+            not self.types
+            or any(fnmatchcase(event_name(code), pattern) or pattern == str(code) for pattern in self.types)
+            for code in range(256)
+        ]
+        wanted = np.array(codes)[index.types[span]]
+        payloads = index.payloads[span]
+        positions = np.where(payloads < 0, index.positions[span], payloads)
+        for bound, is_start in ((self.start, True), (self.stop, False)):
+            if bound is None:
+                continue
+            places = positions if isinstance(bound, int) else index.timestamps[span] * 1_000_000
+            limit = (
+                bound if isinstance(bound, int) else (bound - _EPOCH) // datetime.timedelta(microseconds=1)
+            )
+            wanted &= (places >= limit) == is_start
+        if isinstance(self.stop, int) and (past := positions >= self.stop).any():
+            wanted[np.argmax(past)] = True
+        return np.flatnonzero(wanted)
 
     def is_past(self, row: Row) -> bool:
         """Whether nothing more can come: positions ascend, times need not."""
@@ -234,14 +290,14 @@ class Table:
 
 
 def list_events(reader: LogReader, filters: Filters, limit: int | None, output: Output, full: bool) -> None:
-    listing = Listing(reader)
+    listing = Listing(reader, filters)
     table = None if output is Output.json else Table(Screen(), full)
     shown = 0
     try:
         for row in listing:
-            if filters.is_past(row) or (limit is not None and shown >= limit):
+            if (limit is not None and shown >= limit) or (row is not None and filters.is_past(row)):
                 break
-            if row not in filters:
+            if row is None or row not in filters:
                 continue
             shown += 1
             if table is None:
@@ -276,7 +332,14 @@ def find_event(reader: LogReader, at: int | None, number: int | None, inner: int
     decoder.context.decode_rows = False
     count = 0
     last: Frame | None = None
-    for frame in reader.frames():
+    while True:
+        if (passed := _pass_over(reader, at, number, count)) is not None:
+            count += passed.last - passed.first if number is not None else len(passed.outer)
+            last = passed.window.frame(int(passed.outer[-1]))
+            continue
+        frame = reader.next_frame()
+        if frame is None:
+            break
         count += 1
         if at is not None and frame.position > at:
             raise UsageError(_between(at, last, frame))
@@ -306,6 +369,15 @@ def find_event(reader: LogReader, at: int | None, number: int | None, inner: int
     if at is not None:
         raise UsageError(_between(at, last, None))
     raise UsageError(f"{reader.name} has {count} events; --event counts from 1")
+
+
+def _pass_over(reader: LogReader, at: int | None, number: int | None, count: int) -> Ordinary | None:
+    """Pass over ordinary events before the one that was asked for, by its position, or by its number: ``count`` events
+    came before these."""
+    if not isinstance(reader, SkippingReader) or (found := reader.stretch()) is None:
+        return None
+    place = found.place_at(at) if at is not None else found.first + (number or 0) - count - 1
+    return reader.pass_over(found, place)
 
 
 def _snapshot(context: Context) -> Context:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from gtidal.cli.skipping import SkippingReader
 from gtidal.errors import UsageError
 from gtidal.events.format import MAGIC
 from gtidal.log.decoder import IBB_MAGIC
@@ -41,7 +42,7 @@ def open_one(path: str, key: str | None, key_file: Path | None) -> LogReader:
         more = f" and {len(found) - MOST_NAMES} more" if len(found) > MOST_NAMES else ""
         raise UsageError(f"{path} means {len(found)} logs; name one of them: {names}{more}")
     check_magic(found[0])
-    return LogReader(found[0], verify_checksum=False, inner=False, keys=keys)
+    return SkippingReader(found[0], keys)
 
 
 def check_magic(file: LogFile) -> None:

@@ -206,7 +206,7 @@ def tables(
         check_magic(file)
     for file in files:
         try:
-            with file.open() as stream:
+            with file.open_raw() as stream:
                 read_tables(catalog, stream, file.name, keys)
         except GtidalError as error:  # what precedes the damage is still worth seeing
             problem = problem or error

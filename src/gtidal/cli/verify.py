@@ -120,7 +120,7 @@ def _verify_chain(
 def _examine(file: LogFile, keys: KeyStore, report: TextReport | JsonReport, progress: Bar) -> FileAudit:
     size = file.size
     audit = FileAudit(file.name, size, keys=keys)
-    with file.open() as stream:
+    with file.open_raw() as stream:
         try:
             report.findings(examine(stream, audit, size, keys=keys, advance=progress.advance))
         except GtidalError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -73,20 +74,17 @@ class Texts:
         count = len(codes)
         if not len(self.sizes):
             return pa.nulls(count, kind)
-        largest = int(self.sizes.max(initial=0))
-        if largest * count < 1 << 20:
-            room = largest * count
-        else:
-            room = int(np.maximum(self.sizes, 0)[codes].sum()) + largest  # of nulls, the last text's size
-        out = np.empty(max(room, 1), np.uint8)
+        progress = memoryview(np.zeros(2, np.int64))
+        code = kernel.gather.measured(memoryview(self.sizes), memoryview(codes), count, progress)
+        assert not code
+        out = np.empty(max(progress[0], 1), np.uint8)
         offsets = np.empty(count + 1, np.int32)
         code = kernel.gather.picked(
             memoryview(self.heap), memoryview(self.starts), memoryview(self.sizes), memoryview(codes), 0, count,
             memoryview(out), memoryview(offsets),
         )  # fmt: skip
         assert not code
-        has_nulls = bool(count) and (int(codes.min()) < 0 or bool((self.sizes < 0).any()))
-        mask = bitmap((codes >= 0) & (self.sizes[codes] >= 0)) if has_nulls else None
+        mask = bitmap((codes >= 0) & (self.sizes[codes] >= 0)) if progress[1] else None
         return pa.Array.from_buffers(kind, count, [mask, pa.py_buffer(offsets), pa.py_buffer(out)])
 
     def one(self, code: int, count: int) -> pa.Array:
@@ -95,7 +93,26 @@ class Texts:
 
 
 def constant(text: str, count: int) -> pa.Array:
+    """The same text over and over."""
+    return _repeated(text, 1 << max(count - 1, 0).bit_length()).slice(0, count)
+
+
+@lru_cache(maxsize=8)
+def _repeated(text: str, count: int) -> pa.Array:
+    """Kept, for every batch of a log has such columns; arrays never change."""
     return Texts.of([text]).one(0, count)
+
+
+def picked_numbers(values: Array, codes: Array, kind: pa.DataType) -> pa.Array:
+    """The numbers (int64) at these places; below 0: null."""
+    count = len(codes)
+    codes = np.ascontiguousarray(codes, np.int32)
+    out = np.empty(count, np.int64)
+    progress = memoryview(np.zeros(1, np.int64))
+    flat = memoryview(np.ascontiguousarray(values))
+    code = kernel.gather.numbers(flat, memoryview(codes), count, memoryview(out), progress)
+    assert not code
+    return numbers(out, kind, codes >= 0 if progress[0] else None)
 
 
 def text_or_escaped(array: pa.Array) -> pa.Array:
@@ -103,12 +120,19 @@ def text_or_escaped(array: pa.Array) -> pa.Array:
     try:
         return array.cast(STRING)
     except pa.ArrowInvalid:
-        decoded = [None if value is None else value.decode("utf-8", "backslashreplace") for value in array.to_pylist()]
+        decoded = [
+            None if value is None else value.decode("utf-8", "backslashreplace")
+            for value in array.to_pylist()
+        ]
         return pa.array(decoded, STRING)
 
 
 def lists(
-    members: Sequence[str], first: Array, sizes: Array, valid: Array | None = None, numbers: Array | None = None
+    members: Sequence[str],
+    first: Array,
+    sizes: Array,
+    valid: Array | None = None,
+    numbers: Array | None = None,
 ) -> pa.Array:
     """Lists of texts: ``sizes[i]`` members from ``first[i]`` on; with ``numbers``, these are the members' numbers."""
     offsets = np.zeros(len(sizes) + 1, np.int32)
@@ -126,11 +150,25 @@ def lists(
 
 def lists_by_code(texts: Sequence[Sequence[str] | None], codes: Array) -> pa.Array:
     """Lists of texts by number: of ``texts``, the codes-th; below 0, and None there, are null."""
+    count = len(codes)
+    codes = np.ascontiguousarray(codes, np.int32)
     sizes = np.array([len(each or ()) for each in texts] or [0], np.int64)
     first = np.cumsum(sizes) - sizes
     there = np.array([each is not None for each in texts] or [False])
     members = [text for each in texts for text in each or ()]
-    if there.all() and (not len(codes) or int(codes.min()) >= 0):
-        return lists(members, first[codes], sizes[codes])
-    valid = (codes >= 0) & there[codes]
-    return lists(members, first[codes], np.where(codes >= 0, sizes[codes], 0), valid)
+    offsets = np.empty(count + 1, np.int32)
+    numbers_of = np.empty(count * int(sizes.max()), np.int32)
+    progress = memoryview(np.zeros(2, np.int64))
+    code = kernel.gather.listed(
+        memoryview(first), memoryview(sizes), memoryview(codes), count, memoryview(offsets), memoryview(numbers_of),
+        progress,
+    )  # fmt: skip
+    assert not code
+    total = progress[0]
+    if len(members) == 1:
+        values = constant(members[0], total)
+    else:
+        values = Texts.of(members).pick(numbers_of[:total])
+    has_nulls = progress[1] or not there.all()
+    mask = bitmap((codes >= 0) & there[codes]) if has_nulls else None
+    return pa.ListArray.from_buffers(STRINGS, count, [mask, pa.py_buffer(offsets)], children=[values])

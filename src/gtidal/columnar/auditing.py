@@ -152,8 +152,8 @@ _COUNTERS = {
 def note_tables(catalog: TableCatalog, survey: Survey, found: Ordinary, file: str) -> None:
     """A stretch's table maps and rows, added up for each version of each table."""
     index, plan_of = found.window.index, found.followed.lanes.event_plan
-    rows = found.rows()
-    places = np.sort(np.concatenate((found.table_maps(), rows)))
+    rows = found.rows
+    places = np.sort(np.concatenate((found.table_maps, rows)))
     if not len(places):
         return
     plans, firsts, numbers = np.unique(plan_of[places], return_index=True, return_inverse=True)

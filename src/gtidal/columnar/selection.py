@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from gtidal.columnar.arrays import Array
-from gtidal.columnar.codes import NONE, OUTCOMES, Txn
+from gtidal.columnar.codes import KINDS, NONE, OUTCOMES, Txn
 from gtidal.columnar.following import NO_TRANSACTION, ROWS_TYPES, Followed
 from gtidal.columnar.plan import PlanBook
 from gtidal.columnar.windows import GtidFilter, Window
 from gtidal.errors import UsageError
 from gtidal.events.table_map import TableMap
 from gtidal.gtid import GtidSet, MariadbGtidSet, parse_uuid
-from gtidal.log.transactions import COMMIT, PREPARED
+from gtidal.log.transactions import COMMIT, PREPARED, ROLLBACK, XA
 
 AnyGtidSet = GtidSet | MariadbGtidSet
 
@@ -198,8 +198,11 @@ class Selector:
         """Of those, the ones whose changes are shown."""
         keep = self.transactions(followed)
         if not self.selection.include_uncommitted:
-            shown = [OUTCOMES.index(COMMIT), OUTCOMES.index(PREPARED)]
-            keep &= np.isin(followed.rows[:, Txn.OUTCOME], shown)
+            outcomes, kinds = followed.rows[:, Txn.OUTCOME], followed.rows[:, Txn.KIND]
+            # XA ROLLBACK, apart from what it rolls back: the fate of what was shown as prepared.
+            fates = (kinds == KINDS.index(XA)) & (outcomes == OUTCOMES.index(ROLLBACK))
+            fates &= followed.rows[:, Txn.EVENTS] <= 2
+            keep &= np.isin(outcomes, [OUTCOMES.index(COMMIT), OUTCOMES.index(PREPARED)]) | fates
         return keep
 
     def with_selected_events(self, followed: Followed) -> Array:

@@ -11,6 +11,7 @@ alone says what is wrong, and in its own words.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import BinaryIO
 
 import numpy as np
@@ -23,13 +24,14 @@ from gtidal.columnar.plan import PlanBook
 from gtidal.columnar.windows import Array, Place, Window, WindowReader
 from gtidal.errors import GtidalError
 from gtidal.events.format import Format
-from gtidal.events.frame import HEADER_SIZE
+from gtidal.events.frame import HEADER_SIZE, decode_event
+from gtidal.events.registry import Context, Event
 from gtidal.events.statement import Query, RowsQuery
 from gtidal.events.table_map import TableMap
 from gtidal.events.transaction import AnonymousGtid, Gtid, TransactionPayload, Xid
 from gtidal.gtid.intervals import GNO_END
 from gtidal.gtid.mysql import GtidSet
-from gtidal.log.decoder import FIRST_EVENT, Keys, LogDecoder
+from gtidal.log.decoder import FIRST_EVENT, Frame, Keys, LogDecoder, inner_format_of
 from gtidal.log.encryption import EncryptionHeader
 from gtidal.log.facts import Passed
 
@@ -53,6 +55,11 @@ _IS_ROWISH = IS_ROWS.copy()
 _IS_ROWISH[[TableMap.code, RowsQuery.code]] = True
 _REFUSING = (ShapeCode.DECIMAL, ShapeCode.WIDE_DECIMAL, ShapeCode.LONG_DECIMAL, ShapeCode.DATETIME)
 """Shapes with bytes that are no value. All others are right if they are long enough."""
+
+
+def is_plain(format: Format) -> bool:
+    """Whether the kernel can follow events of this format."""
+    return format.version >= 4 and format.header_length == HEADER_SIZE
 
 
 class Feed:
@@ -97,20 +104,16 @@ class Feed:
 class Ordinary:
     """A stretch: the events ``first`` to ``last`` of a window that was followed, those inside payloads included."""
 
-    def __init__(self, followed: Followed, book: PlanBook, first: int, last: int, transactions: int) -> None:
+    def __init__(self, followed: Followed, book: PlanBook, first: int, last: int, *, whole: bool) -> None:
         self.followed = followed
         self.window = followed.window
         self.book = book
         self.first = first
         self.last = last
-        self.transactions = transactions
-        """0: these are table maps and rows inside of one."""
+        self.whole = whole
+        """Whether these are transactions; else table maps and rows inside of one."""
         self.maps: dict[int, TableMap] = {}
         """Those in force behind the stretch."""
-
-    @property
-    def types(self) -> Array:
-        return self.window.index.types[self.first : self.last]
 
     @property
     def position(self) -> int:
@@ -120,70 +123,112 @@ class Ordinary:
     def end(self) -> int:
         return int(self.window.index.ends[self.last - 1])
 
+    @property
+    def types(self) -> Array:
+        return self.window.index.types[self.first : self.last]
+
+    # The places of some events:
+
+    @cached_property
     def outer(self) -> Array:
-        """The places of the events that are not inside a payload."""
+        """Those that are not inside a payload."""
         return self.first + np.flatnonzero(self.window.index.payloads[self.first : self.last] < 0)
 
+    @cached_property
     def rows(self) -> Array:
-        """The places of rows events."""
         return self.first + np.flatnonzero(IS_ROWS[self.types])
 
+    @cached_property
     def table_maps(self) -> Array:
         return self.first + np.flatnonzero(self.types == TableMap.code)
 
-    def gtid_events(self) -> Array:
-        """The places of the transactions' first events."""
-        ends = np.flatnonzero(self.types == Xid.code)
-        return self.first + np.concatenate(([0], ends[:-1] + 1))
+    @cached_property
+    def ends(self) -> Array:
+        """The last ones of the transactions."""
+        return self.first + np.flatnonzero(self.types == Xid.code)
+
+    def place_at(self, position: int) -> int:
+        """The place of the event that has ``position`` in it; ``last`` if it lies behind the stretch."""
+        if position >= self.end:
+            return self.last
+        starts = self.window.index.positions[self.outer]
+        return int(self.outer[np.searchsorted(starts, position, "right") - 1])
+
+    def decode(self, place: int) -> tuple[Frame, Event, Context]:
+        """One of the events, and what decoding it takes."""
+        frame = self.window.frame(place)
+        inside = int(self.window.index.payloads[place]) >= 0
+        context = Context(inner_format_of(self.window.format) if inside else self.window.format, {})
+        plan = int(self.followed.lanes.event_plan[place])
+        if plan >= 0:
+            table_id = int.from_bytes(frame.data[HEADER_SIZE : HEADER_SIZE + 6], "little")
+            context.tables[table_id] = self.book.plans[plan].table
+        return frame, decode_event(frame.data, frame.position, context), context
+
+    @property
+    def begins(self) -> Array:
+        """The first ones of the transactions."""
+        return np.concatenate(([self.first], self.ends[:-1] + 1))
 
     def summary(self) -> Passed | None:
         """What is known of the stretch as a whole; None if a GTID is in it twice."""
         gtids: GtidSet | None = None
-        anonymous = 0
-        if self.transactions:
-            numbers = self.followed.lanes.txn[Txn.GNO, : self.transactions]
+        transactions = anonymous = 0
+        if self.whole:
+            transactions = len(self.ends)
+            numbers = self.followed.lanes.txn[Txn.GNO, :transactions]
             anonymous = int(np.count_nonzero(numbers == NONE))
-            if anonymous < self.transactions and (gtids := self._gtids(numbers)) is None:
+            if anonymous < transactions and (gtids := self._gtids(numbers)) is None:
                 return None
-        index = self.window.index
-        outer = self.outer()
-        timestamps = index.timestamps[outer]
-        told = timestamps[timestamps != 0]
+        index, outer = self.window.index, self.outer
+        timestamps = index.timestamps[outer[[0, -1]]]
+        if not timestamps.all():
+            told = index.timestamps[outer]
+            told = told[told != 0]
+            timestamps = told[[0, -1]] if len(told) else timestamps
         return Passed(
             position=self.position,
             end=self.end,
             events=len(outer),
             inner_events=self.last - self.first - len(outer),
-            first_timestamp=int(told[0]) if len(told) else 0,
-            last_timestamp=int(told[-1]) if len(told) else 0,
+            first_timestamp=int(timestamps[0]),
+            last_timestamp=int(timestamps[1]),
             log_pos=int(numbers_at(self.window.data, "<u4")[index.offsets[outer[-1]] + _LOG_POS]),
-            transactions=self.transactions,
+            transactions=transactions,
             anonymous=anonymous,
             gtids=gtids,
-            tables=() if self.transactions else self._table_names(),
-            has_rows=bool(len(self.rows())),
+            tables=() if self.whole else self._table_names(),
+            has_rows=bool(len(self.rows)),
         )
 
     def _table_names(self) -> tuple[str, ...]:
-        plans = dict.fromkeys(self.followed.lanes.event_plan[self.table_maps()].tolist())
+        plans = dict.fromkeys(self.followed.lanes.event_plan[self.table_maps].tolist())
         return tuple(self.book.plans[plan].name for plan in plans)
 
     def _gtids(self, numbers: Array) -> GtidSet | None:
         words = numbers_at(self.window.data, "<i8")
-        starts = self.window.index.offsets[self.gtid_events()] + _UUID
-        halves = np.stack((words[starts], words[starts + 8]), axis=1)
-        named = numbers != NONE
-        if not named.all():
-            numbers, halves = numbers[named], halves[named]
+        starts = self.window.index.offsets[self.begins] + _UUID
+        parts: tuple[Array, ...] = (numbers, words[starts], words[starts + 8])
+        if (numbers == NONE).any():
+            parts = _chosen(parts, numbers != NONE)
         lanes: list[tuple[bytes, str, tuple[int, ...]]] = []
-        while len(numbers):
-            of_this = (halves == halves[0]).all(axis=1)
-            lane = _lane(numbers[of_this])
+        while len(parts[0]):
+            _, low, high = parts
+            of_this = (low == low[0]) & (high == high[0])
+            uuid = low[:1].tobytes() + high[:1].tobytes()
+            alone = bool(of_this.all())
+            lane = _lane(parts[0] if alone else parts[0][of_this])
             if lane is None:
                 return None
-            lanes.append((halves[0].tobytes(), "", lane))
-            numbers, halves = numbers[~of_this], halves[~of_this]
+            lanes.append((uuid, "", lane))
+            if alone:
+                break
+            parts = _chosen(parts, ~of_this)
         return GtidSet.from_lanes(lanes)
+
+
+def _chosen(parts: tuple[Array, ...], which: Array) -> tuple[Array, ...]:
+    return tuple(part[which] for part in parts)
 
 
 def numbers_at(data: Array, kind: str) -> Array:
@@ -232,7 +277,10 @@ class Survey:
         self._lengths = lengths
         self._window: Window | None = None
         self._outer: Array = np.zeros(0, np.int64)
+        """The places of its events that are not inside payloads; ``_starts``: their positions."""
+        self._starts = self._outer
         self._breaks: Array = np.zeros(0, np.int64)
+        self._misplaced = 0
         self._size = WINDOW
         self._not_before = FIRST_EVENT + 1
         self._penalty = FIRST_PENALTY
@@ -245,9 +293,10 @@ class Survey:
         """The stretch at the decoder's position. ``whole``: transactions may begin there; ``within``: table maps and
         rows may come. ``positions``: every event must tell its own place."""
         position = decoder.position
-        if position < self._not_before or decoder.encrypts_events or decoder.format.version < 4:
+        format = decoder.format
+        if position < self._not_before or decoder.encrypts_events or not is_plain(format):
             return None
-        place = self._find(position, decoder.format)
+        place = self._find(position, format)
         while place is not None:
             assert self._window is not None
             window = self._window
@@ -261,7 +310,7 @@ class Survey:
                 return self._judged(found, positions)
             if code != OPEN or window.position == position:
                 return None
-            place = self._read(position, decoder.format)
+            place = self._read(position, format)
         return None
 
     def count_rows(self, followed: Followed, places: Array) -> Array:
@@ -270,6 +319,7 @@ class Survey:
 
     def refuse(self, found: Ordinary) -> None:
         """The stretch was not ordinary after all: some events more are read one by one."""
+        self._kept = -1
         self._not_before = found.position + self._penalty
         self._penalty = min(2 * self._penalty, LARGEST_PENALTY)
 
@@ -284,11 +334,8 @@ class Survey:
         return self._read(position, format) if place is None else place
 
     def _place(self, position: int) -> int | None:
-        assert self._window is not None
-        positions = self._window.index.positions
-        at = int(np.searchsorted(positions[self._outer], position))
-        place = int(self._outer[at]) if at < len(self._outer) else -1
-        return place if place >= 0 and positions[place] == position else None
+        at = int(np.searchsorted(self._starts, position))
+        return int(self._outer[at]) if at < len(self._starts) and self._starts[at] == position else None
 
     def _read(self, position: int, format: Format) -> int | None:
         """A window that begins at ``position``, and the place there, which is 0; None if there is none."""
@@ -301,14 +348,16 @@ class Survey:
             window = reader.next(self._size)
         except GtidalError:
             window = None
-        if window is None or not window.plain or window.position != position or window.format != format:
+        if window is None or window.position != position or window.format != format:
             self._not_before = position + 1
             self._size = SMALLEST_WINDOW
             return None
         self._size = min(4 * self._size, WINDOW)
         self._window = window
+        self._misplaced = reader.misplaced
         index = window.index
         self._outer = np.flatnonzero(index.payloads[: index.count] < 0)
+        self._starts = index.positions[self._outer]
         self._breaks = np.flatnonzero(~_IS_ROWISH[index.types[: index.count]])
         return 0
 
@@ -329,6 +378,7 @@ class Survey:
         followed = follower.begin(window)
         if whole or self._kept != int(window.index.positions[place]):
             follower.reset()
+            self._kept = -1
         first, stopped = place, place
         learned: set[int] = set()
         while True:
@@ -349,21 +399,21 @@ class Survey:
                 break
         if stopped == first:
             return None, code
-        found = Ordinary(followed, self.book, first, stopped, follower.transactions if whole else 0)
+        found = Ordinary(followed, self.book, first, stopped, whole=whole)
         if self.reader.is_inside:  # the last payload goes on in the next window, and may yet be wrong
-            found = self._cut(found, int(self._outer[-1]))
+            found = self.before(found, int(self._outer[-1]))
         return (found if found.last > first else None), code
 
     def _judged(self, found: Ordinary, positions: bool) -> Ordinary | None:
         """The stretch, up to the first event that is not ordinary."""
         bad = self._first_bad(found, positions)
         if bad is not None:
-            found = self._cut(found, bad)
+            found = self.before(found, bad)
             if found.last == found.first:
                 self.refuse(found)
                 return None
         self._kept = -1
-        if not found.transactions:
+        if not found.whole:
             if bad is None:
                 found.maps = self.follower.maps_in_force()
             self._kept = found.end
@@ -371,27 +421,24 @@ class Survey:
             self._penalty = FIRST_PENALTY
         return found
 
-    def _cut(self, found: Ordinary, place: int) -> Ordinary:
+    def before(self, found: Ordinary, place: int) -> Ordinary:
         """What of the stretch ends before ``place``: whole transactions, or whole statements."""
-        if found.transactions:
-            ends = np.flatnonzero(found.types == Xid.code)
-            count = int(np.searchsorted(ends, place - found.first))
-        else:
-            rows = found.rows()
-            flags = found.window.data[found.window.index.offsets[rows] + _FLAGS]
-            ends = rows[flags & 1 == 1] - found.first
-            ends = ends[: np.searchsorted(ends, place - found.first)]
-            count = len(ends)
+        ends = found.ends
+        if not found.whole:
+            flags = found.window.data[found.window.index.offsets[found.rows] + _FLAGS]
+            ends = found.rows[flags & 1 == 1]
             self.follower.reset()
-        last = found.first + (int(ends[count - 1]) + 1 if count else 0)
-        return Ordinary(found.followed, found.book, found.first, last, count if found.transactions else 0)
+            self._kept = -1
+        count = int(np.searchsorted(ends, place))
+        last = int(ends[count - 1]) + 1 if count else found.first
+        return Ordinary(found.followed, found.book, found.first, last, whole=found.whole)
 
     def _first_bad(self, found: Ordinary, positions: bool) -> int | None:
         """The place of an event with which something is wrong, such that all is well before it."""
         bad = [self._bad_rows(found)]
-        if positions:
+        if positions and self._misplaced:
             bad.append(self._out_of_place(found))
-        if found.transactions:
+        if found.whole:
             bad.append(self._bad_transaction(found))
         return min((place for place in bad if place is not None), default=None)
 
@@ -399,7 +446,7 @@ class Survey:
         return self._row_checker.first_bad(found) if self._rows else None
 
     def _out_of_place(self, found: Ordinary) -> int | None:
-        index, outer = found.window.index, found.outer()
+        index, outer = found.window.index, found.outer
         log_pos = numbers_at(found.window.data, "<u4")[index.offsets[outer] + _LOG_POS]
         wrong = log_pos != (index.ends[outer] & _WRAP)
         return int(outer[np.argmax(wrong)]) if wrong.any() else None
@@ -407,9 +454,9 @@ class Survey:
     def _bad_transaction(self, found: Ordinary) -> int | None:
         """Of its numbers, of how its last statement ends, of its payload."""
         index, data, txn = found.window.index, found.window.data, found.followed.lanes.txn
-        count = found.transactions
+        ends = found.ends
+        count = len(ends)
         wrong = txn[Txn.GNO, :count] >= GNO_END
-        ends = found.first + np.flatnonzero(found.types == Xid.code)
         before = index.types[ends - 1]
         ended = IS_ROWS[before] & (data[index.offsets[ends - 1] + _FLAGS] & 1 == 1)
         wrong |= ~ended & (before != Query.code)
@@ -459,7 +506,7 @@ class RowChecker:
     def first_bad(self, found: Ordinary) -> int | None:
         """The place of the first event with a row that does not decode, or of a table map that has no columns."""
         self._look_at_plans()
-        plan_of, maps, rows = found.followed.lanes.event_plan, found.table_maps(), found.rows()
+        plan_of, maps, rows = found.followed.lanes.event_plan, found.table_maps, found.rows
         bad: list[int | None] = []
         if self._broken.any() and (broken := self._broken[plan_of[maps]]).any():
             bad.append(int(maps[np.argmax(broken)]))

@@ -115,6 +115,8 @@ class WindowReader:
         self.in_use = False
         self.relay = False
         self.jumped = 0
+        self.misplaced = 0
+        """How many events of the last window tell another place than theirs in ``log_pos``."""
         self._gtids = gtids
         self._progress = memoryview(np.zeros(4, np.int64))
         self._index = Index(max(window // 40, 64))
@@ -283,7 +285,7 @@ class WindowReader:
         gtids = self._gtids
         compare = 2 if self.verify_checksum else 1
         progress = self._progress
-        progress[0] = progress[1] = progress[2] = 0
+        progress[0] = progress[1] = progress[2] = progress[3] = 0
         if self.stop is not None and self.stop < there:
             end = max(0, self.stop - self._base)
         code = kernel.walk.walk(
@@ -311,6 +313,7 @@ class WindowReader:
         )
         index.count = progress[1]
         self.jumped += progress[2]
+        self.misplaced = progress[3]
         count = index.count
         index.ends[:count] = index.positions[:count] + index.sizes[:count]
         index.payloads[:count] = -1

@@ -184,7 +184,7 @@ class XaPrepare(Event):
 
     @property
     def xa(self) -> XaId:
-        return XaId(self.format_id, self.gtrid, self.bqual)
+        return XaId(self.format_id & 0xFFFFFFFF, self.gtrid, self.bqual)  # as XA COMMIT spells it
 
     def summary(self) -> str:
         return f"XA {'COMMIT ONE PHASE' if self.one_phase else 'PREPARE'} {self.xa}"

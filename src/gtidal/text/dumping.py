@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import BinaryIO, Protocol
 
+from gtidal.columnar import kernel
 from gtidal.errors import GtidalError, KeyProblem, NotABinlog, Truncated, UsageError
 from gtidal.events.control import PreviousGtids, Rotate
 from gtidal.events.format import Format, FormatDescription
@@ -66,9 +67,10 @@ class Dump:
         keys: Keys | None = None,
         load_folder: str | None = None,
         threads: int = 1,
-        by_kernel: bool = True,
+        by_kernel: bool | None = None,
     ) -> None:
-        """``by_kernel`` off: everything is printed by the reference, event by event."""
+        """``by_kernel``: whether ordinary events are printed by the kernel, as fast as can be, or all by the
+        reference; by default so if it is compiled. The text is the same, also for any number of ``threads``."""
         self.paths = paths
         self.options = options
         self.report = report
@@ -76,7 +78,7 @@ class Dump:
         self._keys = keys
         self._load_folder = load_folder
         self._threads = threads
-        self._by_kernel = by_kernel
+        self._by_kernel = kernel.IMPLEMENTATION == "compiled" if by_kernel is None else by_kernel
         self._stretches: StretchPrinter | None = None
         self._chunks: list[str] = []
         self._size = 0
@@ -146,7 +148,7 @@ class Dump:
         )
         if mariadb:
             return MariadbPrinter(options, rows, loads, self.report)
-        printer = MysqlPrinter(options, rows, loads, self.report, self._note_damage)
+        printer = MysqlPrinter(options, rows, loads, self.report, self._note_damage, self._write)
         if self._by_kernel and can_print(options):
             self._stretches = StretchPrinter(printer, rows, _Bytes(self), self._note_damage, self._threads)
         return printer

@@ -8,7 +8,7 @@ import numpy as np
 
 from gtidal.columnar.plan import Growing
 from gtidal.text.events import READ_COMMITTED
-from gtidal.text.printer import ROW_NAMES, row_flags
+from gtidal.text.row_heads import ROW_NAMES, row_flags
 from gtidal.text.statements import DELIMITER
 
 

@@ -8,7 +8,7 @@ that was printed, *body* (base64) and *foot* (the rows as comments) when a state
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Protocol
 from zlib import crc32
@@ -41,6 +41,7 @@ from gtidal.text.oldloads import OldLoads
 from gtidal.text.options import DumpOptions
 from gtidal.text.prologue import closing, opening
 from gtidal.text.rewrite import make_rewriter
+from gtidal.text.row_heads import ROW_NAMES, row_flags
 from gtidal.text.statements import (
     DELIMITER,
     Session,
@@ -57,28 +58,9 @@ _MYSQL_TYPES = 42
 """How many event types a log without format description may have."""
 
 FORMAT_VERSION = 4
+_LARGE_PAYLOAD = 1 << 16
 _INVISIBLE_KEYS = 80030
 """Servers from this version on say whether a table's primary key is a generated, invisible column."""
-
-ROW_NAMES = {
-    20: "Write_rows_event_old",
-    21: "Update_rows_event_old",
-    22: "Delete_rows_event_old",
-    23: "Write_rows_v1",
-    24: "Update_rows_v1",
-    25: "Delete_rows_v1",
-    30: "Write_rows",
-    31: "Update_rows",
-    32: "Delete_rows",
-    39: "Update_rows_partial",
-}
-_ROW_FLAGS = (
-    (0x01, " STMT_END_F"),
-    (0x02, " NO_FOREIGN_KEY_CHECKS_F"),
-    (0x04, " RELAXED_UNIQUE_CHECKS_F"),
-    (0x10, " USE_SQL_FOREIGN_KEY_F"),
-    (0x08, " COMPLETE_ROWS_F"),
-)
 
 
 class Refusal(DecodeError):
@@ -113,7 +95,9 @@ class MysqlPrinter:
         loads: LoadFiles | None = None,
         warn: Callable[[str], None] = lambda message: None,
         note_damage: Callable[[GtidalError], None] = lambda error: None,
+        write: Callable[[str], None] | None = None,
     ) -> None:
+        """``write``, if given, gets the text of a payload's events while they are read: there may be very many."""
         self.options = options
         self.stopped = False
         """A stop position or time was reached: the rest of the input is not wanted."""
@@ -121,6 +105,9 @@ class MysqlPrinter:
         self.rewrite = make_rewriter(options.rewrite_db)
         self._warn = warn
         self._note_damage = note_damage
+        self._write = write
+        self.print_inner: Callable[[Iterator[bytes], LogDecoder, int], None] | None = None
+        """Prints the events of a large payload in another way."""
         self._rows: RowText = rows or NoRows()
         self._loads = loads
         self._clock = Clock()
@@ -448,23 +435,38 @@ class MysqlPrinter:
         if not self._short:
             self.flow.head.append(payload_text(event, self._line(position, data, event)))
         end = self._inner_end = event.header.log_pos
+        inner = (self._sealed(data, decoder) for data in decoder.inner_data(event))
         try:
-            for inner in decoder.inner_data(event):
-                frame = Frame(end, self._sealed(inner, decoder))
-                try:
-                    event_inside = decoder.decode(frame)
-                except GtidalError as error:
-                    event_inside = decode_without_rows(frame, decoder)
-                    self._note_damage(error)
-                try:
-                    self._process(end, frame.data, event_inside, decoder)
-                except Refusal as refusal:  # inside a payload the tool reports it and goes on
-                    self._warn(str(refusal))
+            if self.print_inner is not None and (event.uncompressed_size or 0) >= _LARGE_PAYLOAD:
+                self.print_inner(inner, decoder, end)
+            else:
+                for sealed in inner:
+                    self.inner_event(sealed, decoder, end)
         finally:
             self._inner_end = None
         if not self._short:
             self.flow.head.append("# End of compressed events.\n")
         self._flush()
+
+    def inner_event(self, data: bytes, decoder: LogDecoder, end: int) -> None:
+        """An event inside a payload that ends at ``end``."""
+        frame = Frame(end, data)
+        try:
+            event = decoder.decode(frame)
+        except GtidalError as error:
+            event = decode_without_rows(frame, decoder)
+            self._note_damage(error)
+        try:
+            self._process(end, data, event, decoder)
+        except Refusal as refusal:  # inside a payload the tool reports it and goes on
+            self._warn(str(refusal))
+        self.pass_on()
+
+    def pass_on(self) -> None:
+        """Write what is ready, where that can be done now."""
+        if self._write is not None and self._out:
+            self._write("".join(self._out))
+            self._out.clear()
 
     def _sealed(self, data: bytes, decoder: LogDecoder) -> bytes:
         """An inner event as it would lie in the log: the tool gives it the checksum it does not have."""
@@ -574,13 +576,3 @@ def decode_without_rows(frame: Frame, decoder: LogDecoder) -> Event:
         return decoder.decode(frame)
     finally:
         context.decode_rows = wanted
-
-
-def row_flags(flags: int) -> str:
-    if flags == 1:
-        return " flags: STMT_END_F"
-    if not flags:
-        return ""
-    names = "".join(name for bit, name in _ROW_FLAGS if flags & bit)
-    unknown = flags & ~0x1F
-    return f" flags:{names}" + (f" UNKNOWN_FLAG(0x{unknown:x})" if unknown else "")

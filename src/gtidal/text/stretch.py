@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gtidal.columnar import kernel
-from gtidal.columnar.windows import Index
+from gtidal.columnar.index import Index
 from gtidal.errors import GtidalError
 from gtidal.events.format import Format, FormatDescription, StartV3
 from gtidal.events.frame import HEADER_SIZE, decode_event
@@ -43,15 +43,18 @@ _NO_BYTES, _NO_NUMBERS = memoryview(b""), memoryview(np.zeros(0, np.int64))
 class Stretch:
     """Events that a decoder has received and not framed, up to one that is not whole or changes the format."""
 
-    def __init__(self, decoder: LogDecoder, compare_checksums: bool) -> None:
-        self.source, offset = decoder.buffered()
-        self.data = memoryview(self.source)
+    def __init__(
+        self, source: bytes, offset: int, decoder: LogDecoder, *, compare_checksums: bool = False
+    ) -> None:
+        self.source = source
+        self.data = memoryview(source)
         self.format: Format = decoder.format
-        self.index = index = Index(max((len(self.source) - offset) // 40, 64))
+        self.file = decoder.file
+        self.index = index = Index(max((len(source) - offset) // 40, 64))
         progress = memoryview(np.zeros(8, np.int64))
         compare = 2 if compare_checksums else 1
         self.code: int = kernel.walk.walk(
-            self.data, offset, len(self.source), HEADER_SIZE, compare if self.format.has_checksums else 0,
+            self.data, offset, len(source), HEADER_SIZE, compare if self.format.has_checksums else 0,
             memoryview(_MARKED), memoryview(index.offsets), memoryview(index.sizes), memoryview(index.stops),
             memoryview(index.types), memoryview(index.timestamps), memoryview(index.server_ids),
             memoryview(index.flags), memoryview(index.positions), decoder.position - offset, _NO_BYTES,
@@ -66,7 +69,7 @@ class Stretch:
         self.place = 0
         """The first event that is not printed."""
         arrays = (index.offsets, index.sizes, index.stops, index.types, index.positions)
-        self.views = tuple(map(memoryview, arrays))  # type: ignore[arg-type]
+        self.views: tuple[memoryview, ...] = tuple(memoryview(array) for array in arrays)
         self.acts = np.zeros(ACT_FIELDS * max(self.count, 1), np.int32)
         self.seconds = np.zeros(self.count + 1, np.int64)
         self.moments = np.zeros(2 * self.count + 1, np.int64)
@@ -176,7 +179,7 @@ class Writer:
         try:
             decoded = decode_event(data, position, Context(stretch.format, tables))
         except GtidalError as error:
-            damage.append(error)
+            damage.append(error.at(file=stretch.file))
             decoded = decode_event(data, position, Context(stretch.format, tables, False))
         text: str = self.rows.rows(decoded)  # type: ignore[arg-type]
         return text.encode("utf-8", "surrogateescape")

@@ -59,6 +59,8 @@ _MOST_FORGOTTEN = 64
 """So often the sessions learned are forgotten for new ones; a log that has more is printed without."""
 _MOST_LESSONS = 4
 """An event may need a few things to be learned; then it is not the kernel's."""
+_BATCH = 4 << 20
+"""Bytes of a payload's events that are printed at once."""
 _TASK = 1 << 19
 """Bytes of log that a task prints."""
 
@@ -116,6 +118,7 @@ class StretchPrinter:
         self._fields = memoryview(np.zeros(16, np.int64))
         self._progress = memoryview(np.zeros(8, np.int64))
         self._forget_all()
+        printer.print_inner = self._print_inner
 
     def _forget_all(self) -> None:
         self._lexicon = Lexicon()
@@ -134,19 +137,49 @@ class StretchPrinter:
             return
         try:
             while (stretch := self._next_stretch(decoder, more)) is not None:
-                last = self._limit(stretch)
-                place = self._select(stretch, last)
-                if place < last:
-                    self._enter(stretch)
-                    begun = place
-                    place = self._run(stretch, place, last)
-                    self.printer.flow.count += place - begun
-                decoder.pass_over(stretch.end_of(place) - stretch.end_of(stretch.place))
-                stretch.place = place
-                if place < stretch.count:
+                start = stretch.end_of(stretch.place)
+                self._advance(stretch)
+                decoder.pass_over(stretch.end_of(stretch.place) - start)
+                if stretch.place < stretch.count:
                     break
         finally:
             self._leave(decoder)
+
+    def _advance(self, stretch: Stretch) -> None:
+        """Print what the kernel can of a stretch."""
+        last = self._limit(stretch)
+        stretch.place = self._select(stretch, last)
+        if stretch.place < last:
+            self._enter(stretch)
+            place = self._run(stretch, stretch.place, last)
+            self.printer.flow.count += place - stretch.place
+            stretch.place = place
+
+    def _print_inner(self, events: Iterator[bytes], decoder: LogDecoder, end: int) -> None:
+        """The events of a payload that ends at ``end``, some megabytes at a time."""
+        self._settings[8] = end
+        try:
+            while batch := _some_of(events):
+                self._print_batch(batch, decoder, end)
+        finally:
+            self._settings[8] = -1
+
+    def _print_batch(self, batch: list[bytes], decoder: LogDecoder, end: int) -> None:
+        source = b"".join(batch)
+        first = offset = 0
+        while first < len(batch):
+            stretch = Stretch(source, offset, decoder)
+            stretch.index.positions[: stretch.count] = end
+            while stretch.place < max(stretch.count, 1):
+                if stretch.count and self._may_enter(decoder):
+                    self.printer.pass_on()
+                    self._advance(stretch)
+                    self._leave(decoder)
+                if stretch.place < max(stretch.count, 1):
+                    self.printer.inner_event(batch[first + stretch.place], decoder, end)
+                    stretch.place += 1
+            offset += sum(map(len, batch[first : first + stretch.place]))
+            first += stretch.place
 
     def _may_enter(self, decoder: LogDecoder) -> bool:
         """Not where the printer has begun something that the kernel does not know how to go on with."""
@@ -155,6 +188,9 @@ class StretchPrinter:
             return False
         if format.version < 4 or format.header_length != HEADER_SIZE:
             return False
+        if format is not self._format:
+            self._format = format
+            self._roles = _roles(format)
         tables = decoder.context.tables
         if not tables and not flow.ignored_tables:
             self._maps[0] = 0
@@ -187,16 +223,14 @@ class StretchPrinter:
                 return None
 
     def _index(self, decoder: LogDecoder) -> Stretch:
-        if decoder.format is not self._format:
-            self._format = decoder.format
-            self._roles = _roles(decoder.format)
-        self._stretch = Stretch(decoder, self.printer.options.verify_checksum)
+        compare = self.printer.options.verify_checksum
+        self._stretch = Stretch(*decoder.buffered(), decoder, compare_checksums=compare)
         return self._stretch
 
     def _limit(self, stretch: Stretch) -> int:
-        """The event that the printer is to stop at."""
+        """The event that the printer is to stop at. Inside a payload a position stops nothing."""
         count, index = stretch.count, stretch.index
-        if int(index.positions[count - 1]) >= self.printer.stop_position:
+        if self._settings[8] < 0 and int(index.positions[count - 1]) >= self.printer.stop_position:
             count = int(np.searchsorted(index.positions[:count], self.printer.stop_position))
         stop_time = self.printer.options.stop_time
         if stop_time is not None:
@@ -418,7 +452,11 @@ class StretchPrinter:
             date, zone = self._clock.commit_parts(second)
             clocks[4 * number :] = [len(dates), len(date), len(dates) + len(date), len(zone.encode())]
             dates += (date + zone).encode()
-        return memoryview(np.array(starts, np.int32)), memoryview(np.array(clocks, np.int32)), memoryview(bytes(dates))
+        return (
+            memoryview(np.array(starts, np.int32)),
+            memoryview(np.array(clocks, np.int32)),
+            memoryview(bytes(dates)),
+        )
 
 
 class _Collected:
@@ -436,6 +474,17 @@ def _taken(texts: list[str]) -> bytes:
     data = "".join(texts).encode("utf-8", "surrogateescape")
     texts.clear()
     return data
+
+
+def _some_of(events: Iterator[bytes]) -> list[bytes]:
+    batch = []
+    size = 0
+    for data in events:
+        batch.append(data)
+        size += len(data)
+        if size >= _BATCH:
+            break
+    return batch
 
 
 def _flat(gtids: GtidSet | None) -> tuple[memoryview, ...]:

@@ -1,5 +1,7 @@
 cimport cython
 
+cimport gtidal.columnar.kernel.machine as machine
+
 
 cdef unsigned long long four(
     unsigned long long lowest, unsigned long long second, unsigned long long third, unsigned long long highest

@@ -12,6 +12,8 @@ reference decoder refuses is refused here too, and so are a few impossible times
 Interpreted, the arrays must be memoryviews (or bytes): numpy's numbers wrap where Python's do not.
 """
 
+import gtidal.columnar.kernel.machine as machine
+
 try:
     import cython
 except ImportError:  # it is needed to compile only
@@ -154,6 +156,8 @@ def fill(
             bitmap_size = (width + 7) >> 3
             before = event_before[event]
             after = event_after[event]
+            if event + 4 < events:
+                machine.prefetch(data, event_start[event + 4])
             before_full = 1
             after_full = 1
             before_count = width
@@ -360,7 +364,9 @@ def fill(
                                     return 2
                                 span = year * 13 + month
                                 states[cell] = 3  # ZERO
-                                slots[cell] = (span << 22 | day << 17 | hour << 12 | minute << 6 | second) << 24
+                                slots[cell] = (
+                                    span << 22 | day << 17 | hour << 12 | minute << 6 | second
+                                ) << 24
                             else:
                                 span = ((days * 24 + hour) * 60 + minute) * 60 + second
                                 slots[cell] = span * 1000000
@@ -395,7 +401,13 @@ def fill(
                             minute = number >> 6 & 63
                             second = number & 63
                             days = day_number(year, month, number >> 17 & 31)
-                            if days == -1000000 or hour > 23 or minute > 59 or second > 59 or fraction > 999999:
+                            if (
+                                days == -1000000
+                                or hour > 23
+                                or minute > 59
+                                or second > 59
+                                or fraction > 999999
+                            ):
                                 states[cell] = 3  # ZERO
                                 slots[cell] = number << 24 | fraction
                             else:
@@ -466,6 +478,8 @@ def count(
             bitmap_size = (width + 7) >> 3
             before = event_before[event]
             after = event_after[event]
+            if event + 4 < events:
+                machine.prefetch(data, event_start[event + 4])
             before_full = 1
             after_full = 1
             before_count = width

@@ -203,6 +203,8 @@ def column(
         json_keys.know_nothing(kept)
         while image < images:
             progress[0] = image
+            if image + 6 < images:
+                machine.prefetch(data, slots[image_cell[image + 6] + slot] & LOW_HALF)
             cell = image_cell[image] + slot
             state = states[cell]
             valid[image] = 1

@@ -34,7 +34,7 @@ cdef long long put_gtid(
 
 @cython.locals(
     body=cython.longlong, transition=cython.longlong, text=cython.longlong, size=cython.longlong,
-    hole=cython.longlong, micros=cython.longlong,
+    hole=cython.longlong, micros=cython.longlong, needed=cython.longlong,
 )
 cdef long long put_query(
     const unsigned char[::1] data, long long off, long long stop, const int[::1] acts, long long act,

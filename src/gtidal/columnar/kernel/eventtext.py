@@ -116,7 +116,8 @@ def put_query(data, off, stop, acts, act, texts, words, keys, transitions, out, 
     transition = 4 * acts[act + 2]
     text = acts[act + 4]
     size = stop - text
-    if size + words[2 * transitions[transition + 1] + 1] + words[2 * transitions[transition + 2] + 1] > out.shape[0] - at - 256:
+    needed = size + words[2 * transitions[transition + 1] + 1] + words[2 * transitions[transition + 2] + 1]
+    if needed > out.shape[0] - at - 256:
         return -1
     at = put(out, at, texts, words, 22)
     at = machine.put_number(out, at, machine.word_at(data, body), 1)
@@ -166,7 +167,9 @@ def put_statement(data, start, end, out, at):
             at += 3
         elif byte == 0 or byte == 8 or byte == 9 or byte == 13 or byte == 92:
             out[at] = 92
-            out[at + 1] = 48 if byte == 0 else 98 if byte == 8 else 116 if byte == 9 else 114 if byte == 13 else 92
+            if byte != 92:
+                byte = 48 if byte == 0 else 98 if byte == 8 else 116 if byte == 9 else 114
+            out[at + 1] = byte
             at += 2
         else:
             out[at] = byte
@@ -262,7 +265,9 @@ def put_body(data, off, size, settings, acts, act, texts, words, out, at, progre
     return at
 
 
-def put_foot(data, off, stop, kind, settings, acts, act, texts, words, plans, images, steps, scratch, out, at, work, progress):
+def put_foot(
+    data, off, stop, kind, settings, acts, act, texts, words, plans, images, steps, scratch, out, at, work, progress
+):  # fmt: skip
     """Where the foot ends, or -1 or -2: what was done of whole rows is in ``progress``."""
     if acts[act] != 5 or settings[0] < 1:
         return at
@@ -332,7 +337,9 @@ def write(
                                 texts, words, plans, keys, transitions, seconds, clocks, dates, out, at, work
                             )  # fmt: skip
                         elif kind == 1:
-                            at = put_body(data, offsets[i], sizes[i], settings, acts, 8 * i, texts, words, out, at, progress)
+                            at = put_body(
+                                data, offsets[i], sizes[i], settings, acts, 8 * i, texts, words, out, at, progress
+                            )  # fmt: skip
                         else:
                             at = put_foot(
                                 data, offsets[i], stops[i], types[i], settings, acts, 8 * i, texts, words, plans, images,
@@ -357,7 +364,9 @@ def write(
                     texts, words, plans, keys, transitions, seconds, clocks, dates, out, at, work
                 )  # fmt: skip
             elif part == 2:
-                at = put_body(data, offsets[event], sizes[event], settings, acts, act, texts, words, out, at, progress)
+                at = put_body(
+                    data, offsets[event], sizes[event], settings, acts, act, texts, words, out, at, progress
+                )  # fmt: skip
             else:
                 at = put_foot(
                     data, offsets[event], stops[event], types[event], settings, acts, act, texts, words, plans, images,

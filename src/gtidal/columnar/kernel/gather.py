@@ -1,6 +1,7 @@
-"""Gathering: bytes that lie here and there become one stretch with offsets, as Arrow wants them.
+"""Gathering: values that lie here and there become one stretch, with offsets where Arrow wants them.
 
-``picked`` copies for each code the text it stands for; ``column`` copies one column's cells. Codes: 0 done, 1 no room.
+``measured``, ``picked``, ``numbers`` and ``listed`` look up what codes stand for; a code below 0 is null. ``column``
+copies one column's cells. Codes: 0 done, 1 no room, or a code that stands for nothing.
 """
 
 import gtidal.columnar.kernel.machine as machine
@@ -11,6 +12,26 @@ except ImportError:  # it is needed to compile only
     import gtidal.columnar.kernel.without_cython as cython
 
 LOW_HALF = 0xFFFFFFFF  # its C type is in the .pxd
+
+
+def measured(sizes, codes, count, progress):
+    """How many bytes the texts of these codes have, and how many are null: in progress[0] and progress[1]."""
+    with cython.nogil:
+        total = 0
+        nulls = 0
+        texts = sizes.shape[0]
+        for i in range(count):
+            code = codes[i]
+            if code >= texts:
+                return 1
+            size = sizes[code] if code >= 0 else -1
+            if size >= 0:
+                total += size
+            else:
+                nulls += 1
+        progress[0] = total
+        progress[1] = nulls
+        return 0
 
 
 def picked(data, starts, sizes, codes, first, count, out, offsets):
@@ -35,6 +56,53 @@ def picked(data, starts, sizes, codes, first, count, out, offsets):
                     machine.copy(out, used, data, start, size)
                     used += size
             offsets[i + 1] = used
+        return 0
+
+
+def numbers(values, codes, count, out, progress):
+    """The values of these codes, 0 for null; progress[0]: how many are null."""
+    with cython.nogil:
+        nulls = 0
+        there = values.shape[0]
+        for i in range(count):
+            code = codes[i]
+            if code >= there:
+                return 1
+            if code >= 0:
+                out[i] = values[code]
+            else:
+                out[i] = 0
+                nulls += 1
+        progress[0] = nulls
+        return 0
+
+
+def listed(first, sizes, codes, count, offsets, members, progress):
+    """Lists: that of code k is ``sizes[k]`` numbers from ``first[k]`` on. ``offsets`` gets one entry more than there
+    are lists; progress[0]: how many members they have together, progress[1]: how many are null."""
+    with cython.nogil:
+        used = 0
+        nulls = 0
+        room = members.shape[0]
+        there = sizes.shape[0]
+        offsets[0] = 0
+        for i in range(count):
+            code = codes[i]
+            if code >= there:
+                return 1
+            if code >= 0:
+                size = sizes[code]
+                if size > room - used:
+                    return 1
+                for k in range(size):
+                    members[used + k] = first[code] + k
+                if size > 0:
+                    used += size
+            else:
+                nulls += 1
+            offsets[i + 1] = used
+        progress[0] = used
+        progress[1] = nulls
         return 0
 
 

@@ -8,18 +8,18 @@ cdef long long NONE
 cdef long long table_id_at(const unsigned char[::1] data, long long pos) noexcept nogil
 
 @cython.locals(high=cython.int, low=cython.int)
-cdef long long put_hex(unsigned char[::1] heap, long long at, int byte) noexcept nogil
+cdef long long put_hex(unsigned char *heap, long long at, int byte) noexcept nogil
 
 @cython.locals(size=cython.int, rest=cython.longlong, place=cython.longlong)
-cdef long long put_number(unsigned char[::1] heap, long long at, long long number) noexcept nogil
+cdef long long put_number(unsigned char *heap, long long at, long long number) noexcept nogil
 
 @cython.locals(
     gno=cython.longlong, start=cython.longlong, k=cython.int, stamp=cython.longlong, high=cython.longlong,
     size=cython.int, version=cython.longlong,
 )
 cdef inline long long read_gtid(
-    const unsigned char[::1] data, long long pos, long long end, long long[::1] txn, long long most, long long row,
-    unsigned char[::1] heap, long long at
+    const unsigned char *data, long long pos, long long end, long long *txn, long long most, long long row,
+    unsigned char *heap, long long at, long long uuid, long long text
 ) noexcept nogil
 
 @cython.locals(code=cython.int)
@@ -56,7 +56,7 @@ cdef inline int read_rows(
 @cython.locals(
     owned=cython.int, count=cython.longlong, tables=cython.longlong, used=cython.longlong, query=cython.longlong,
     queries=cython.longlong, most=cython.longlong, room=cython.longlong, begun=cython.longlong, inside=cython.int,
-    code=cython.int, i=cython.longlong, kept_tables=cython.longlong,
+    code=cython.int, i=cython.longlong, uuid=cython.longlong, text=cython.longlong, kept_tables=cython.longlong,
     kept_used=cython.longlong, kept_queries=cython.longlong, kind=cython.int, role=cython.int,
     pos=cython.longlong, end=cython.longlong, plan=cython.int, number=cython.longlong, held=cython.longlong,
     k=cython.longlong, name=cython.int, before=cython.int, after=cython.int, flags=cython.int,

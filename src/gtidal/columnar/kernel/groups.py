@@ -54,13 +54,13 @@ def put_number(heap, at, number):
     return at + size
 
 
-def read_gtid(data, pos, end, txn, most, row, heap, at):
+def read_gtid(data, pos, end, txn, most, row, heap, at, uuid, text):
     """A GTID or ANONYMOUS_GTID event's body into the transaction ``row``; ``most`` transactions have room, so each
     field has ``most`` places. Returns where the heap ends, or -1 if the event is not laid out as known. The heap has
-    room for 64 bytes."""
+    room for 64 bytes. The text of the UUID at ``uuid`` is at ``text`` of the heap already; -1: there is none yet."""
     if end - pos < 25:
         return -1
-    gno = machine.long_at(data, pos + 17)
+    gno = machine.long_raw(data, pos + 17)
     if gno < 0:
         return -1
     txn[14 * most + row] = 1 - (data[pos] & 1)  # ROW_ONLY
@@ -72,11 +72,15 @@ def read_gtid(data, pos, end, txn, most, row, heap, at):
     txn[11 * most + row] = NONE
     if gno:
         start = at
-        for k in range(16):
-            if k == 4 or k == 6 or k == 8 or k == 10:
-                heap[at] = 45
-                at += 1
-            at = put_hex(heap, at, data[pos + 1 + k])
+        if uuid >= 0 and machine.same_raw(data, pos + 1, data, uuid, 16):
+            machine.copy_raw(heap, at, heap, text, 36)
+            at += 36
+        else:
+            for k in range(16):
+                if k == 4 or k == 6 or k == 8 or k == 10:
+                    heap[at] = 45
+                    at += 1
+                at = put_hex(heap, at, data[pos + 1 + k])
         txn[8 * most + row] = at - start  # UUID_SIZE
         heap[at] = 58
         at = put_number(heap, at + 1, gno)
@@ -94,15 +98,15 @@ def read_gtid(data, pos, end, txn, most, row, heap, at):
         return at
     if data[pos] != 2 or end - pos < 17:
         return -1
-    txn[12 * most + row] = machine.long_at(data, pos + 1)
-    txn[13 * most + row] = machine.long_at(data, pos + 9)
+    txn[12 * most + row] = machine.long_raw(data, pos + 1)
+    txn[13 * most + row] = machine.long_raw(data, pos + 9)
     pos += 17
     if pos == end:
         return at
     if end - pos < 7:
         return -1
     high = data[pos + 4] | data[pos + 5] << 8 | (data[pos + 6] & 127) << 16
-    stamp = machine.word_at(data, pos) + high * 65536 * 65536
+    stamp = machine.word_raw(data, pos) + high * 65536 * 65536
     txn[15 * most + row] = stamp
     txn[16 * most + row] = stamp
     pos += 7
@@ -110,7 +114,7 @@ def read_gtid(data, pos, end, txn, most, row, heap, at):
         if end - pos < 7:
             return -1
         high = data[pos + 4] | data[pos + 5] << 8 | data[pos + 6] << 16
-        txn[16 * most + row] = machine.word_at(data, pos) + high * 65536 * 65536
+        txn[16 * most + row] = machine.word_raw(data, pos) + high * 65536 * 65536
         pos += 7
     if pos == end:
         return at
@@ -125,7 +129,7 @@ def read_gtid(data, pos, end, txn, most, row, heap, at):
         txn[33 * most + row] = data[pos + 1] | data[pos + 2] << 8 | data[pos + 3] << 16
         pos += 4
     elif size == 254 and end - pos >= 9 and data[pos + 8] < 128:
-        txn[33 * most + row] = machine.long_at(data, pos + 1)
+        txn[33 * most + row] = machine.long_raw(data, pos + 1)
         pos += 9
     else:
         return -1
@@ -133,20 +137,20 @@ def read_gtid(data, pos, end, txn, most, row, heap, at):
         return at
     if end - pos < 4:
         return -1
-    version = machine.word_at(data, pos)
+    version = machine.word_raw(data, pos)
     pos += 4
     txn[17 * most + row] = version & 2147483647
     txn[18 * most + row] = version & 2147483647
     if version >> 31:
         if end - pos < 4:
             return -1
-        txn[18 * most + row] = machine.word_at(data, pos)
+        txn[18 * most + row] = machine.word_raw(data, pos)
         pos += 4
     if pos == end:
         return at
     if end - pos != 8:
         return -1
-    txn[20 * most + row] = machine.long_at(data, pos)
+    txn[20 * most + row] = machine.long_raw(data, pos)
     txn[22 * most + row] = 1
     return at
 
@@ -338,6 +342,8 @@ def follow(
         begun = -1  # the event that began the transaction at hand
         inside = 0  # behind its BEGIN
         code = 0
+        uuid = -1  # the last UUID, and its text in the heap
+        text = 0
         i = first
         kept_tables = tables
         kept_used = used
@@ -345,6 +351,8 @@ def follow(
         while i < last:
             kind = types[i]
             role = roles[kind]
+            if i + 6 < last:
+                machine.prefetch(data, offsets[i + 6])
             pos = offsets[i] + 19
             end = stops[i]
             event_txn[i] = count
@@ -357,7 +365,9 @@ def follow(
                 if not owned and not inside:
                     code = 1
                     break
-                plan = find_plan(data, pos, end - pos, cache_id, cache_body, body_start, body_size, body_plan, bodies)
+                plan = find_plan(
+                    data, pos, end - pos, cache_id, cache_body, body_start, body_size, body_plan, bodies
+                )
                 if plan < 0:
                     code = 3
                     break
@@ -439,10 +449,15 @@ def follow(
                 kept_used = used
                 kept_queries = queries
                 query = 0
-                used = read_gtid(data, pos, end, txn, most, count, heap, used)
+                used = read_gtid(
+                    machine.place(data), pos, end, machine.longs(txn), most, count, machine.room(heap), used, uuid, text
+                )  # fmt: skip
                 if used < 0:
                     code = 1
                     break
+                if txn[8 * most + count]:
+                    uuid = pos + 1
+                    text = kept_used
                 txn[count] = positions[i]
                 txn[2 * most + count] = timestamps[i]
                 txn[3 * most + count] = server_ids[i]

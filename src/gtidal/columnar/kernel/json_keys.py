@@ -14,7 +14,8 @@ two, H: a dictionary may have H/2 names. What lies where:
           11 mode: 0 without heads, 1 with heads only, 2 looking and keeping heads; 12 state, 13 how many states,
           14 heads, 15 places in the pool are used
     16    a frame of 12 per open container: 0 start, 1 end, 2 first value entry, 3 where members may begin, 4 kind,
-          5 members, 6 next member, 7 and 8 place and size of offsets, 9 place of the data, 10 bytes spent
+          5 members, 6 next member, 7 and 8 place and size of offsets, 9 place of the data, 10 bytes spent,
+          11 place of the keys in the pool, 0 if they are not there
     1216  256 states: 0 how many heads (at most 8) << 32 | first head + 1, 1 for the caller: what it made of the dictionary in this state, 0 for nothing
     1728  256 heads: 0 start of the object, 1 kind, 2 members, 3 bytes of keys, 4 first place in the pool, 5 state
           behind it, 6 next head of the same state + 1
@@ -46,13 +47,6 @@ def read(data, pos, size):
     if size == 2:
         return data[pos] | data[pos + 1] << 8
     return machine.word_raw(data, pos)
-
-
-def is_ascii(data, start, size):
-    seen = 0
-    for i in range(size):
-        seen |= data[start + i]
-    return 1 if seen < 128 else 0
 
 
 def is_utf8(data, start, size):
@@ -89,10 +83,6 @@ def is_utf8(data, start, size):
                 return 0
         pos += more
     return 1
-
-
-def is_text(data, start, size):
-    return is_ascii(data, start, size) or is_utf8(data, start, size)
 
 
 def prefix_of(data, start, size):
@@ -206,7 +196,7 @@ def sort_members(data, names, scratch, pos, size, width, count, least):
         if start < least or start > size or length > size - start:
             return -2
         spent += length
-        if not is_text(data, pos + start, length):
+        if not machine.ascii_raw(data, pos + start, length) and not is_utf8(data, pos + start, length):
             return -2
         prefix = prefix_of(data, pos + start, length)
         found = key_id(data, names, scratch, pos + start, length, prefix)

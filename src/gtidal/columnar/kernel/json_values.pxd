@@ -40,7 +40,9 @@ cdef inline long long json_guess(long long size) noexcept nogil
     limit=cython.longlong, budget=cython.longlong, end=cython.longlong, kind=cython.longlong, pos=cython.longlong,
     depth=cython.longlong, number=cython.longlong, sql_type=cython.longlong, length=cython.longlong,
     i=cython.longlong, byte=cython.longlong, frame=cython.longlong, offset_size=cython.longlong, slot=cython.longlong,
-    member=cython.longlong, width=cython.longlong,
+    member=cython.longlong, width=cython.longlong, start_of=cython.longlong, end_of=cython.longlong,
+    values_at=cython.longlong, least=cython.longlong, count=cython.longlong, following=cython.longlong,
+    begun=cython.longlong, pool=cython.longlong, is_object=cython.longlong, is_new=cython.longlong,
 )
 cdef long long put_json(
     const unsigned char *data, const unsigned char *names, unsigned char *value, long long *scratch,

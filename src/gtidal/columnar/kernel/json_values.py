@@ -13,13 +13,16 @@ SIGN32 = 1 << 31  # its C type is in the .pxd
 
 def put(value, at, number, size):
     """The low bytes of a number, least significant first. The loops of known length become one store."""
-    if size == 1:
-        value[at] = number & 255
-    elif size == 2:
+    if size == 2:
         for i in range(2):
             value[at + i] = number >> 8 * i & 255
+    elif size == 1:
+        value[at] = number & 255
     elif size == 4:
         for i in range(4):
+            value[at + i] = number >> 8 * i & 255
+    elif size == 8:
+        for i in range(8):
             value[at + i] = number >> 8 * i & 255
     else:
         for i in range(size):
@@ -110,6 +113,7 @@ def open_container(data, names, value, scratch, at, limit, kind, pos, end, depth
     scratch[frame + 4] = kind
     scratch[frame + 5] = count
     scratch[frame + 6] = 0
+    scratch[frame + 11] = 0
     offset_size = width_of(json_guess(size))
     count_size = 4 if count > 255 else 1
     if 8 + count * (id_size + offset_size) + offset_size > limit - at:
@@ -129,13 +133,11 @@ def open_container(data, names, value, scratch, at, limit, kind, pos, end, depth
                 return -3
         if head and scratch[11] == 1:
             scratch[frame + 10] += scratch[head + 3]
+            scratch[frame + 11] = scratch[head + 4]
             scratch[12] = scratch[head + 5]
             base = scratch[head + 4]
             for i in range(count):
-                entry = scratch[base + i]
-                put(value, at + i * id_size, entry >> 32, id_size)
-                # The place of the offset holds, until it is known, which member it is.
-                put(value, at + count * id_size + i * offset_size, entry & 2147483647, offset_size)
+                put(value, at + i * id_size, scratch[base + i] >> 32, id_size)
         else:
             spent = json_keys.sort_members(data, names, scratch, pos, size, width, count, first - pos)
             if spent < 0:
@@ -145,6 +147,7 @@ def open_container(data, names, value, scratch, at, limit, kind, pos, end, depth
             for i in range(count):
                 entry = scratch[base + 2 * i]
                 put(value, at + i * id_size, entry >> 32, id_size)
+                # The place of the offset holds, until it is known, which member it is.
                 put(value, at + count * id_size + i * offset_size, entry & 2147483647, offset_size)
             if head:
                 scratch[12] = scratch[head + 5]
@@ -172,109 +175,139 @@ def put_json(data, names, value, scratch, at, start, size, id_size):
     end = start + size
     kind = data[start]
     pos = start + 1
-    depth = frame = offset_size = slot = 0
+    depth = is_new = 0
+    # What the innermost container's frame says.
+    frame = start_of = end_of = values_at = least = 0
+    count = following = slot = offset_size = begun = pool = width = is_object = 0
     while True:
         if limit - at < 96:
             return -2
-        if kind <= 3:
-            if depth >= 100:
-                return -2
-            at = open_container(data, names, value, scratch, at, limit, kind, pos, end, depth, id_size)
-            if at < 0:
-                return at
-            budget -= scratch[16 + 12 * depth + 10]
-            depth += 1
-        elif kind == 4:
-            if end - pos < 1 or data[pos] > 2:
-                return -2
-            value[at] = data[pos] << 2
-            at += 1
-        elif kind <= 10:
-            if end - pos < (2 if kind <= 6 else 4 if kind <= 8 else 8):
-                return -2
-            if kind <= 6:
-                number = read(data, pos, 2)
-                if kind == 5:
-                    number = (number ^ 32768) - 32768
-            elif kind <= 8:
-                number = read(data, pos, 4)
-                if kind == 7:
-                    number = (number ^ SIGN32) - SIGN32
-            else:
-                number = machine.long_raw(data, pos)
-            if kind == 10 and number < 0:
-                at = put_unsigned(value, at, number)
-            else:
-                at = put_integer(value, at, number)
-        elif kind == 11:
-            if end - pos < 8:
-                return -2
-            value[at] = 28
-            machine.copy_raw(value, at + 1, data, pos, 8)
-            at += 9
-        elif kind == 12 or kind == 15:
+        if kind == 12 or kind == 15:  # one chain of equalities: it compiles to a jump table
             sql_type = 253
             if kind == 15:
                 if end - pos < 1:
                     return -2
                 sql_type = data[pos]
                 pos += 1
-            length = 0
-            for i in range(6):  # seven bits a byte, at most five bytes
-                if i == 5 or pos >= end:
-                    return -2
-                byte = data[pos]
-                pos += 1
-                length |= (byte & 127) << 7 * i
-                if byte < 128:
-                    break
+            if end - pos < 1:
+                return -2
+            length = data[pos]
+            pos += 1
+            if length > 127:  # seven bits a byte, at most five bytes
+                length &= 127
+                for i in range(1, 6):
+                    if i == 5 or pos >= end:
+                        return -2
+                    byte = data[pos]
+                    pos += 1
+                    length |= (byte & 127) << 7 * i
+                    if byte < 128:
+                        break
             if length > end - pos:
                 return -2
             budget -= length
             if sql_type == 253:
                 if length > limit - at - 96:
                     return -2
-                if not json_keys.is_text(data, pos, length):
+                if not machine.ascii_raw(data, pos, length) and not json_keys.is_utf8(data, pos, length):
                     return -2
                 at = put_text(value, at, data, pos, length)
             else:
                 at = sql_values.put_opaque(data, sql_type, pos, length, value, at)
                 if at < 0:
                     return -2
+        elif kind == 11:
+            if end - pos < 8:
+                return -2
+            value[at] = 28
+            put(value, at + 1, machine.long_raw(data, pos), 8)
+            at += 9
+        elif kind == 5 or kind == 6:
+            if end - pos < 2:
+                return -2
+            number = read(data, pos, 2)
+            if kind == 5:
+                number = (number ^ 32768) - 32768
+            at = put_integer(value, at, number)
+        elif kind == 4:
+            if end - pos < 1 or data[pos] > 2:
+                return -2
+            value[at] = data[pos] << 2
+            at += 1
+        elif kind == 0 or kind == 1 or kind == 2 or kind == 3:
+            if depth >= 100:
+                return -2
+            at = open_container(data, names, value, scratch, at, limit, kind, pos, end, depth, id_size)
+            if at < 0:
+                return at
+            if depth:
+                scratch[frame + 6] = following
+            frame = 16 + 12 * depth
+            depth += 1
+            is_new = 1
+            budget -= scratch[frame + 10]
+        elif kind == 7 or kind == 8:
+            if end - pos < 4:
+                return -2
+            number = read(data, pos, 4)
+            if kind == 7:
+                number = (number ^ SIGN32) - SIGN32
+            at = put_integer(value, at, number)
+        elif kind == 9 or kind == 10:
+            if end - pos < 8:
+                return -2
+            number = machine.long_raw(data, pos)
+            if kind == 10 and number < 0:
+                at = put_unsigned(value, at, number)
+            else:
+                at = put_integer(value, at, number)
         else:
             return -2
         if budget < 0:
             return -2
-        while True:  # on to the next member of the innermost container that has one
-            if depth == 0:
-                return at
-            frame = 16 + 12 * (depth - 1)
+        if depth == 0:
+            return at
+        while following == count or is_new:  # all members are there, or a container was opened
+            if not is_new:
+                size = at - begun
+                if width_of(size) > offset_size:
+                    return -2
+                put(value, slot, size, offset_size)
+                depth -= 1
+                if depth == 0:
+                    return at
+                frame -= 12
+            is_new = 0
+            start_of = scratch[frame]
+            end_of = scratch[frame + 1]
+            values_at = scratch[frame + 2]
+            least = scratch[frame + 3]
+            width = 4 if scratch[frame + 4] & 1 else 2
+            is_object = scratch[frame + 4] < 2
+            count = scratch[frame + 5]
+            following = scratch[frame + 6]
             offset_size = scratch[frame + 8]
-            slot = scratch[frame + 7] + scratch[frame + 6] * offset_size
-            if scratch[frame + 6] < scratch[frame + 5]:
-                break
-            size = at - scratch[frame + 9]
-            if width_of(size) > offset_size:
-                return -2
-            put(value, slot, size, offset_size)
-            depth -= 1
-        member = scratch[frame + 6]
-        scratch[frame + 6] = member + 1
-        kind = scratch[frame + 4]
-        if kind < 2:
+            slot = scratch[frame + 7] + following * offset_size
+            begun = scratch[frame + 9]
+            pool = scratch[frame + 11]
+        member = following
+        following += 1
+        if pool:
+            member = scratch[pool + member] & 2147483647
+        elif is_object:
             member = 0
             for i in range(offset_size):
                 member |= value[slot + i] << 8 * i
-        put(value, slot, at - scratch[frame + 9], offset_size)
-        width = 4 if kind & 1 else 2
-        pos = scratch[frame + 2] + member * (width + 1)
+        put(value, slot, at - begun, offset_size)
+        slot += offset_size
+        pos = values_at + member * (width + 1)
         kind = data[pos]
         pos += 1
         if 4 <= kind <= 6 or (width == 4 and 7 <= kind <= 8):
             end = pos + width
         else:
             length = read(data, pos, width)
-            pos = scratch[frame] + length
-            end = scratch[frame + 1]
-            if pos < scratch[frame + 3] or pos > end:
+            pos = start_of + length
+            end = end_of
+            if pos < least or pos > end:
                 return -2

@@ -175,7 +175,9 @@ def find_image(data, pos, size, plan, plans, images, bitmaps):
     return -1
 
 
-def judge_query(data, off, stop, flags, settings, state, keys, key_bytes, key_count, moves, transitions, acts, act):
+def judge_query(
+    data, off, stop, flags, settings, state, keys, key_bytes, key_count, moves, transitions, acts, act
+):  # fmt: skip
     """A code."""
     body = off + 19
     if stop - body < 13:
@@ -226,7 +228,8 @@ def judge_table(
     if cache_id[place] != number:
         return 2
     body = cache_body[place]
-    if stop - off - 25 != body_size[body] or not machine.same(data, off + 25, bodies, body_start[body], stop - off - 25):
+    size = stop - off - 25
+    if size != body_size[body] or not machine.same(data, off + 25, bodies, body_start[body], size):
         return 2
     plan = body_plan[body]
     count = maps[0]
@@ -432,7 +435,11 @@ def judge(
                     event += 1
                     continue
             if role == 1:
-                if state[3] or read_gtid(data, off + 19, stop, fields) < 0 or machine.long_at(data, off + 36) < 0:
+                if (
+                    state[3]
+                    or read_gtid(data, off + 19, stop, fields) < 0
+                    or machine.long_at(data, off + 36) < 0
+                ):
                     code = 1
                     break
                 if fields[4] < 0:

@@ -1,4 +1,5 @@
-/* What a processor does better than a loop over bytes: CRC-32 by carry-less multiplication.
+/* What a processor does better than a loop over bytes: copying a few of them, asking whether they are ASCII, and
+ * CRC-32 by carry-less multiplication.
  *
  * The checksum is a remainder of polynomials over two elements. Blocks of 16 bytes are folded: multiplied by
  * x^(distance) mod P, so that a block is replaced by an equal remainder nearer to the end. A message is lengthened
@@ -12,6 +13,93 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#if defined(__GNUC__) || defined(__clang__)
+#define GTIDAL_INLINE static inline __attribute__((always_inline))
+#else
+#define GTIDAL_INLINE static inline
+#endif
+
+/* Most values are short: two stores that overlap do what a call would, in less time. */
+GTIDAL_INLINE void gtidal_copy_ends(unsigned char *to, const unsigned char *from, size_t size, size_t piece)
+{
+    unsigned char first[16], last[16];
+    memcpy(first, from, piece);
+    memcpy(last, from + size - piece, piece);
+    memcpy(to, first, piece);
+    memcpy(to + size - piece, last, piece);
+}
+
+GTIDAL_INLINE void gtidal_copy(unsigned char *to, const unsigned char *from, size_t size)
+{
+    if (size > 128) {
+        memcpy(to, from, size);
+    } else if (size >= 16) {
+        size_t done = 0;
+        for (; size - done > 32; done += 16) {
+            unsigned char piece[16];
+            memcpy(piece, from + done, 16);
+            memcpy(to + done, piece, 16);
+        }
+        gtidal_copy_ends(to + done, from + done, size - done, 16);
+    } else if (size >= 8) {
+        gtidal_copy_ends(to, from, size, 8);
+    } else if (size >= 4) {
+        gtidal_copy_ends(to, from, size, 4);
+    } else if (size) {
+        to[0] = from[0];
+        to[size >> 1] = from[size >> 1];
+        to[size - 1] = from[size - 1];
+    }
+}
+
+GTIDAL_INLINE int gtidal_is_ascii(const unsigned char *data, size_t size)
+{
+    uint64_t seen = 0, word;
+    if (size >= 8) {
+        size_t at = 0;
+        for (; at + 32 <= size; at += 32) {
+            uint64_t words[4];
+            memcpy(words, data + at, 32);
+            seen |= words[0] | words[1] | words[2] | words[3];
+        }
+        for (; at + 8 < size; at += 8) {
+            memcpy(&word, data + at, 8);
+            seen |= word;
+        }
+        memcpy(&word, data + size - 8, 8);
+        return !((seen | word) & 0x8080808080808080u);
+    }
+    for (size_t at = 0; at < size; at++)
+        seen |= data[at];
+    return seen < 128;
+}
+
+GTIDAL_INLINE void gtidal_prefetch(const void *place)
+{
+#if defined(__GNUC__) || defined(__clang__)
+    __builtin_prefetch(place);
+#else
+    (void)place;
+#endif
+}
+
+/* Little-endian, whatever the machine. */
+GTIDAL_INLINE void gtidal_put_long(unsigned char *to, uint64_t number)
+{
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    number = __builtin_bswap64(number);
+#endif
+    memcpy(to, &number, 8);
+}
+
+GTIDAL_INLINE void gtidal_put_short(unsigned char *to, uint16_t number)
+{
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    number = __builtin_bswap16(number);
+#endif
+    memcpy(to, &number, 2);
+}
 
 static uint32_t gtidal_crc_tables[8][256];
 

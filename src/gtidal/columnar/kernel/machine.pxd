@@ -3,6 +3,11 @@ from libc.string cimport memcmp, memcpy
 
 cdef extern from "machine.h" nogil:
     unsigned int gtidal_crc32(const unsigned char *data, size_t size)
+    void gtidal_copy(unsigned char *to, const unsigned char *origin, size_t size)
+    int gtidal_is_ascii(const unsigned char *data, size_t size)
+    void gtidal_prefetch(const void *place)
+    void gtidal_put_short(unsigned char *to, unsigned short number)
+    void gtidal_put_long(unsigned char *to, unsigned long long number)
 
 cdef inline long long crc32(const unsigned char[::1] data, long long pos, long long end) noexcept nogil:
     return gtidal_crc32(&data[pos], <size_t> (end - pos))
@@ -10,7 +15,21 @@ cdef inline long long crc32(const unsigned char[::1] data, long long pos, long l
 cdef inline void copy(
     unsigned char[::1] target, long long at, const unsigned char[::1] data, long long pos, long long size
 ) noexcept nogil:
-    memcpy(&target[at], &data[pos], <size_t> size)
+    gtidal_copy(&target[at], &data[pos], <size_t> size)
+
+cdef inline bint is_ascii(const unsigned char[::1] data, long long pos, long long size) noexcept nogil:
+    return gtidal_is_ascii(&data[pos], <size_t> size)
+
+cdef inline void prefetch(const unsigned char[::1] data, long long pos) noexcept nogil:
+    gtidal_prefetch(&data[pos])
+    gtidal_prefetch(&data[pos] + 64)
+    gtidal_prefetch(&data[pos] + 128)
+
+cdef inline void put_short(unsigned char[::1] target, long long at, long long number) noexcept nogil:
+    gtidal_put_short(&target[at], <unsigned short> number)
+
+cdef inline void put_long(unsigned char[::1] target, long long at, long long number) noexcept nogil:
+    gtidal_put_long(&target[at], <unsigned long long> number)
 
 cdef inline bint same(
     const unsigned char[::1] one, long long at, const unsigned char[::1] other, long long pos, long long size
@@ -45,7 +64,10 @@ cdef inline const int *words(const int[::1] view) noexcept nogil:
 cdef inline void copy_raw(
     unsigned char *target, long long at, const unsigned char *data, long long pos, long long size
 ) noexcept nogil:
-    memcpy(target + at, data + pos, <size_t> size)
+    gtidal_copy(target + at, data + pos, <size_t> size)
+
+cdef inline bint ascii_raw(const unsigned char *data, long long pos, long long size) noexcept nogil:
+    return gtidal_is_ascii(data + pos, <size_t> size)
 
 cdef inline bint same_raw(
     const unsigned char *one, long long at, const unsigned char *other, long long pos, long long size

@@ -17,8 +17,28 @@ def crc32(data, pos, end):
 
 
 def copy(target, at, data, pos, size):
-    """Copy bytes; the two do not overlap."""
+    """Copy bytes; the two do not overlap. There may be none."""
     target[at : at + size] = data[pos : pos + size]
+
+
+def is_ascii(data, pos, size):
+    """Whether all bytes are below 128; they may be none."""
+    return bytes(data[pos : pos + size]).isascii()
+
+
+def prefetch(data, pos):
+    """These bytes will be wanted soon: the processor may fetch them. It does no harm if they are not there."""
+
+
+def put_short(target, at, number):
+    """The low two bytes of a number, least significant first."""
+    target[at : at + 2] = (number & 65535).to_bytes(2, "little")
+
+
+def put_long(target, at, number):
+    """The low eight bytes of a number, least significant first. Also for shorter ones, where there is room for eight
+    bytes and nothing behind them yet."""
+    target[at : at + 8] = (number & (1 << 64) - 1).to_bytes(8, "little")
 
 
 def same(one, at, other, pos, size):
@@ -46,6 +66,7 @@ def place(view):
 room = longs = words = place
 copy_raw = copy
 same_raw = same
+ascii_raw = is_ascii
 word_raw = word_at
 long_raw = long_at
 

@@ -1,9 +1,8 @@
 cimport cython
 
-cdef long long LOW_HALF
+cimport gtidal.columnar.kernel.machine as machine
 
-@cython.locals(seen=cython.uchar, i=cython.longlong)
-cdef inline int is_ascii(const unsigned char[::1] data, long long start, long long size) noexcept nogil
+cdef long long LOW_HALF
 
 @cython.locals(
     i=cython.longlong, pos=cython.longlong, end=cython.longlong, lead=cython.int, low=cython.int, high=cython.int,

@@ -4,6 +4,8 @@ Text that is UTF-8 as it lies in the log stays there. What must be converted goe
 (by tables), padded BINARY, times, dates that are none, and decimals above 38 digits.
 """
 
+import gtidal.columnar.kernel.machine as machine
+
 try:
     import cython
 except ImportError:  # it is needed to compile only
@@ -11,13 +13,6 @@ except ImportError:  # it is needed to compile only
 
 # A number of more than 31 bits; its C type is in the .pxd.
 LOW_HALF = 0xFFFFFFFF
-
-
-def is_ascii(data, start, size):
-    seen = 0
-    for i in range(size):
-        seen |= data[start + i]
-    return 1 if seen < 128 else 0
 
 
 def is_utf8(data, start, size):
@@ -251,6 +246,8 @@ def settle(
                 for column in range(first, last):
                     if text_action[column] == 2 or text_action[column] >= 5:
                         converts = 1
+            if first < last and image + 4 < images and image_plan[image + 4] == known:
+                machine.prefetch(data, slots[image_cell[image + 4] + slot[first]] & LOW_HALF)
             cells = image_cell[image]
             if converts:
                 room = 0
@@ -297,13 +294,13 @@ def settle(
                 if size > len(data) - start:
                     return 2
                 if action == 1:  # UTF8
-                    if not is_ascii(data, start, size) and not is_utf8(data, start, size):
+                    if not machine.is_ascii(data, start, size) and not is_utf8(data, start, size):
                         states[cell] = 5  # RAW
                 elif action == 2:  # TABLE
                     if text_arg[column] != table:
                         table = text_arg[column]
                         plain = keeps_ascii(tables, table)
-                    if plain and is_ascii(data, start, size):
+                    if plain and machine.is_ascii(data, start, size):
                         continue
                     at = convert(data, start, size, tables, table, heap, used)
                     if at < 0:
@@ -313,7 +310,7 @@ def settle(
                     slots[cell] = used | at - used << 32
                     used = at
                 elif action == 3:  # ASCII
-                    if not is_ascii(data, start, size):
+                    if not machine.is_ascii(data, start, size):
                         return 2
                 elif action == 5:  # PAD
                     if size < text_arg[column]:
@@ -322,7 +319,9 @@ def settle(
                         slots[cell] = used | at - used << 32
                         used = at
                 elif action == 9:  # DECIMAL
-                    at = put_decimal(data, start, size, text_arg[column] >> 8, text_arg[column] & 255, heap, used)
+                    at = put_decimal(
+                        data, start, size, text_arg[column] >> 8, text_arg[column] & 255, heap, used
+                    )
                     if at < 0:
                         return 2
                     states[cell] = 4  # HEAP

@@ -9,9 +9,7 @@ cdef inline void put(unsigned char[::1] value, long long at, long long number, l
 
 cdef inline long long width_of(long long most) noexcept nogil
 
-cdef inline long long put_text(
-    unsigned char[::1] value, long long at, const unsigned char[::1] source, long long start, long long size
-) noexcept nogil
+cdef inline long long put_text_head(unsigned char[::1] value, long long at, long long size) noexcept nogil
 
 cdef inline long long put_binary(
     unsigned char[::1] value, long long at, const unsigned char[::1] source, long long start, long long size
@@ -21,7 +19,7 @@ cdef inline long long put_wide(
     unsigned char[::1] value, long long at, long long scale, long long low, long long high
 ) noexcept nogil
 
-@cython.locals(start=cython.longlong)
+@cython.locals(start=cython.longlong, size=cython.longlong)
 cdef inline long long put_label(
     unsigned char[::1] value, long long at, const unsigned char[::1] labels, const int[::1] label_offsets,
     long long label
@@ -63,7 +61,9 @@ cdef inline int same_keys(const unsigned char[::1] heap, long long one, long lon
     present=cython.longlong, bound=cython.longlong, least=cython.longlong, id_size=cython.longlong,
     offset_size=cython.longlong, large=cython.longlong, at=cython.longlong, rank=cython.longlong,
     column=cython.longlong, offset_at=cython.longlong, data_at=cython.longlong, cell=cython.longlong,
-    keys=cython.longlong, last=cython.longlong, ranked=cython.longlong, ranked_at=cython.longlong,
+    keys=cython.longlong, last=cython.longlong, known=cython.longlong, most=cython.longlong, vectors=cython.int,
+    span_slot=cython.longlong, heap_slot=cython.longlong, ahead=cython.longlong,
+    ranked=cython.int, ranked_at=cython.longlong,
     state=cython.int, code=cython.int, size=cython.longlong, start=cython.longlong, label=cython.longlong,
     number=cython.longlong, value_room=cython.longlong, metadata_room=cython.longlong,
 )

@@ -8,8 +8,9 @@ The size of offsets is chosen from an upper bound, so that every value is writte
 in column order. The upper bound is also what must be left of ``value``.
 
 ``scratch``, which need not be kept between calls, has 256 entries and one for each column of the widest table:
-    0     of the last metadata for 64 plans: plan, start, size, the image's keys
-    256   for each column its rank by name among those that the image holds
+    0     of the last metadata for 32 plans, without and with keys: plan, start, size, the image's keys
+    256   for each column of the plan: 1 << 16 if its value is a span, and its rank by name among the columns that the
+          image holds
 """
 
 import gtidal.columnar.kernel.machine as machine
@@ -24,17 +25,13 @@ LOW_HALF = 0xFFFFFFFF  # its C type is in the .pxd
 
 
 def put(value, at, number, size):
-    """The low bytes of a number, least significant first. The loops of known length become one store."""
+    """The low bytes of a number, least significant first. The loop of known length becomes one store."""
     if size == 1:
         value[at] = number & 255
     elif size == 2:
-        for i in range(2):
-            value[at + i] = number >> 8 * i & 255
+        machine.put_short(value, at, number)
     elif size == 4:
         for i in range(4):
-            value[at + i] = number >> 8 * i & 255
-    elif size == 8:
-        for i in range(8):
             value[at + i] = number >> 8 * i & 255
     else:
         for i in range(size):
@@ -52,38 +49,37 @@ def width_of(most):
     return 4
 
 
-def put_text(value, at, source, start, size):
+def put_text_head(value, at, size):
+    """What stands before so many bytes of text."""
     if size < 64:
         value[at] = size << 2 | 1
-        at += 1
-    else:
-        value[at] = 64
-        put(value, at + 1, size, 4)
-        at += 5
-    if size:
-        machine.copy(value, at, source, start, size)
-    return at + size
+        return at + 1
+    value[at] = 64
+    put(value, at + 1, size, 4)
+    return at + 5
 
 
 def put_binary(value, at, source, start, size):
     value[at] = 60
     put(value, at + 1, size, 4)
-    if size:
-        machine.copy(value, at + 5, source, start, size)
+    machine.copy(value, at + 5, source, start, size)
     return at + 5 + size
 
 
 def put_wide(value, at, scale, low, high):
     value[at] = 40
     value[at + 1] = scale
-    put(value, at + 2, low, 8)
-    put(value, at + 10, high, 8)
+    machine.put_long(value, at + 2, low)
+    machine.put_long(value, at + 10, high)
     return at + 18
 
 
 def put_label(value, at, labels, label_offsets, label):
     start = label_offsets[label]
-    return put_text(value, at, labels, start, label_offsets[label + 1] - start)
+    size = label_offsets[label + 1] - start
+    at = put_text_head(value, at, size)
+    machine.copy(value, at, labels, start, size)
+    return at + size
 
 
 def put_set(value, at, bits, labels, label_offsets, first, count):
@@ -92,7 +88,7 @@ def put_set(value, at, bits, labels, label_offsets, first, count):
         if bits < 0:
             return put_wide(value, at, 0, bits, 0)
         value[at] = 24
-        put(value, at + 1, bits, 8)
+        machine.put_long(value, at + 1, bits)
         return at + 9
     members = 0
     size = 0
@@ -204,7 +200,14 @@ def write(
         noted = metadata_offsets[first]
         value_room = len(value) if len(value) < 2147483647 else 2147483647  # offsets have 31 bits
         metadata_room = len(metadata) if len(metadata) < 2147483647 else 2147483647
-        ranked = -1  # the plan whose ranks, with all columns, are in the scratch, and whose ids are in value
+        known = -1  # the plan that the following and the scratch are about
+        base = 0
+        width = 0
+        most = 0  # the bytes that its columns take at most, spans excepted
+        vectors = 0
+        span_slot = -1  # its first span of the data, and of the heap
+        heap_slot = -1
+        ranked = 0  # whether the ranks of all its columns are in the scratch, and the ids in value
         ranked_at = 0
         for i in range(64):
             scratch[4 * i] = -1
@@ -220,43 +223,65 @@ def write(
                 value_offsets[row] = used
                 metadata_offsets[row] = noted
                 continue
+            if row + 3 < first + count and images[row + 3] >= 0:
+                ahead = images[row + 3]
+                if image_plan[ahead] == known:
+                    ahead = image_cell[ahead]
+                    if span_slot >= 0:
+                        machine.prefetch(data, slots[ahead + span_slot] & LOW_HALF)
+                    if heap_slot >= 0:
+                        machine.prefetch(heap, slots[ahead + heap_slot] & LOW_HALF)
             plan = image_plan[image]
-            base = plan_first[plan]
-            width = plan_width[plan]
             cells = image_cell[image]
-            if width > len(scratch) - 256:
-                return 2
+            if plan != known:
+                known = -1
+                base = plan_first[plan]
+                width = plan_width[plan]
+                if width > len(scratch) - 256:
+                    return 2
+                ranked = 0
+                vectors = 0
+                most = 0
+                span_slot = -1
+                heap_slot = -1
+                for column in range(base, base + width):
+                    code = kind[column]
+                    scratch[256 + column - base] = 0
+                    if code == 6 or code == 7 or code == 12:  # STRING, BINARY, VECTOR
+                        scratch[256 + column - base] = 65536
+                        most += 5
+                        if span_slot < 0:
+                            span_slot = slot[column]
+                        if code == 12:
+                            vectors = 1
+                    elif code == 9 or code == 10:  # LABEL, LABELS
+                        label = label_first[column]
+                        last = label_first[column + 1]
+                        most += 24 + 10 * (last - label) + label_offsets[last] - label_offsets[label]
+                    else:
+                        most += 18
+                        if (code == 8 or code == 11) and heap_slot < 0:
+                            heap_slot = slot[column]
+                known = plan
 
             # The most bytes that it takes, and the least.
             present = width
-            bound = 0
             least = 0
             for column in range(base, base + width):
                 cell = cells + slot[column]
                 state = states[cell]
-                code = kind[column] if state == 0 else 16 + state
-                size = slots[cell] >> 32
-                start = slots[cell] & LOW_HALF
-                if code == 1 or code == 3 or code == 4 or code == 5:  # NUMBER, DECIMAL, UNSIGNED, WIDE_DECIMAL
-                    bound += 18
-                elif code == 6 or code == 7 or code == 12 or code == 21:  # STRING, BINARY, VECTOR; RAW
-                    if size > len(data) - start:
-                        return 2
-                    bound += 3 * size + 32 if code == 12 else 5 + size
-                    least += size
-                elif code == 20 or code == 22 or code == 23:  # HEAP, HEAP_BYTES, VARIANT
-                    if size > len(heap) - start:
-                        return 2
-                    bound += 5 + size
-                    least += size
-                elif code == 9 or code == 10:  # LABEL, LABELS
-                    label = label_first[column]
-                    last = label_first[column + 1]
-                    bound += 24 + 10 * (last - label) + label_offsets[last] - label_offsets[label]
-                elif code == 18:  # ABSENT
+                if state == 0:
+                    if scratch[256 + column - base] >> 16:
+                        least += slots[cell] >> 32
+                elif state >= 4:
+                    least += slots[cell] >> 32
+                elif state == 2:  # ABSENT
                     present -= 1
-                else:
-                    bound += 1
+            bound = most + least
+            if vectors:
+                for column in range(base, base + width):
+                    if kind[column] == 12:
+                        bound += 2 * (slots[cells + slot[column]] >> 32) + 27
             id_size = width_of(width)
             offset_size = width_of(bound)
             large = 1 if present > 255 else 0
@@ -271,18 +296,18 @@ def write(
             put(value, used + 1, present, 4 if large else 1)
             at = used + (5 if large else 2)
             offset_at = at + present * id_size
-            if plan == ranked and present == width and width > 0:
+            if ranked and present == width and width > 0:
                 machine.copy(value, at, value, ranked_at, width * id_size)
             else:
                 rank = 0
                 for i in range(base, base + width):
                     column = order[i]
                     if states[cells + slot[base + column]] != 2:
-                        scratch[256 + column] = rank
+                        scratch[256 + column] = scratch[256 + column] & 65536 | rank
                         put(value, at, column, id_size)
                         at += id_size
                         rank += 1
-                ranked = plan if present == width else -1
+                ranked = 1 if present == width else 0
             ranked_at = offset_at - present * id_size
 
             # The values, in the order of the columns.
@@ -294,28 +319,43 @@ def write(
                 code = kind[column] if state == 0 else 16 + state
                 if code == 18:  # ABSENT
                     continue
-                put(value, offset_at + scratch[256 + column - base] * offset_size, at - data_at, offset_size)
+                rank = scratch[256 + column - base] & 65535
+                put(value, offset_at + rank * offset_size, at - data_at, offset_size)
                 number = slots[cell]
                 size = number >> 32
                 start = number & LOW_HALF
-                if code == 1:  # NUMBER
+                if code == 1:  # NUMBER: what is written behind it is overwritten by the next
                     value[at] = kind_header[column]
-                    put(value, at + 1, number, kind_size[column])
+                    machine.put_long(value, at + 1, number)
                     at += 1 + kind_size[column]
                 elif code == 6:  # STRING
-                    at = put_text(value, at, data, start, size)
+                    if size > len(data) - start:
+                        return 2
+                    at = put_text_head(value, at, size)
+                    machine.copy(value, at, data, start, size)
+                    at += size
                 elif code == 20:  # HEAP
-                    at = put_text(value, at, heap, start, size)
+                    if size > len(heap) - start:
+                        return 2
+                    at = put_text_head(value, at, size)
+                    machine.copy(value, at, heap, start, size)
+                    at += size
                 elif code == 3:  # DECIMAL
                     value[at] = kind_header[column]
                     value[at + 1] = kind_arg[column]
-                    put(value, at + 2, number, kind_size[column])
+                    machine.put_long(value, at + 2, number)
                     at += 2 + kind_size[column]
                 elif code == 7 or code == 21:  # BINARY; RAW
+                    if size > len(data) - start:
+                        return 2
                     at = put_binary(value, at, data, start, size)
                 elif code == 22:  # HEAP_BYTES
+                    if size > len(heap) - start:
+                        return 2
                     at = put_binary(value, at, heap, start, size)
                 elif code == 23:  # VARIANT
+                    if size > len(heap) - start:
+                        return 2
                     machine.copy(value, at, heap, start, size)
                     at += size
                 elif code == 9:  # LABEL
@@ -327,7 +367,7 @@ def write(
                         at = put_label(value, at, labels, label_offsets, label)
                     else:
                         value[at] = 24
-                        put(value, at + 1, number, 8)
+                        machine.put_long(value, at + 1, number)
                         at += 9
                 elif code == 5:  # WIDE_DECIMAL
                     at = put_wide(value, at, kind_arg[column], number, slots[cell + 1])
@@ -338,15 +378,22 @@ def write(
                     at += 1
                 elif code == 10:  # LABELS
                     label = label_first[column]
-                    at = put_set(value, at, number, labels, label_offsets, label, label_first[column + 1] - label)
+                    at = put_set(
+                        value, at, number, labels, label_offsets, label, label_first[column + 1] - label
+                    )
                 elif code == 12:  # VECTOR
+                    if size > len(data) - start:
+                        return 2
                     at = put_vector(value, at, data, start, size)
-                elif (
-                    code == 0 or code == 17 or (code == 8 and size == 0)
-                ):  # NULL; JSON of no bytes, which is null
+                elif code == 0 or code == 17:  # NULL
                     value[at] = 0
                     at += 1
-                else:  # ZERO, JSON or GEOMETRY that is not settled
+                elif code == 8:  # JSON of no bytes, which is null; else it is not settled
+                    if size:
+                        return 2
+                    value[at] = 0
+                    at += 1
+                else:  # ZERO, GEOMETRY that is not settled
                     return 2
             put(value, offset_at + present * offset_size, at - data_at, offset_size)
             if at - used > 134217728:
@@ -354,7 +401,7 @@ def write(
 
             # The dictionary, that of this plan's last row if the keys are the same.
             keys = image_keys[image]
-            last = 4 * (plan & 63)
+            last = 4 * (2 * plan + (1 if keys else 0) & 63)
             if scratch[last] == plan and same_keys(heap, keys, scratch[last + 3]):
                 size = scratch[last + 2]
                 if size > metadata_room - noted:
@@ -362,7 +409,7 @@ def write(
                 machine.copy(metadata, noted, metadata, scratch[last + 1], size)
                 noted += size
             else:
-                if unfit_names(names, name_offsets, order, base, width):
+                if scratch[last] != plan and unfit_names(names, name_offsets, order, base, width):
                     return 2
                 size = (
                     put_metadata(heap, names, name_offsets, base, width, keys, metadata, noted, metadata_room)

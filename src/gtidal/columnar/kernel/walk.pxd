@@ -15,7 +15,7 @@ cdef long long unwanted_length(
 
 @cython.locals(
     count=cython.longlong, capacity=cython.longlong, judging=cython.int, smallest=cython.longlong, code=cython.int, tail=cython.longlong,
-    size=cython.longlong, kind=cython.int, length=cython.longlong,
+    size=cython.longlong, kind=cython.int, length=cython.longlong, place=cython.longlong,
 )
 cpdef int walk(
     const unsigned char[::1] data, long long pos, long long end, long long header_size, int checksums,

@@ -92,7 +92,8 @@ def walk(
 ):
     """Index the events from ``pos`` on: where each begins, its size, where its body stops, its header's fields, and
     its position (``base`` is that of the first byte). ``checksums``: 0 there are none, 1 there are, 2 compare them.
-    ``progress``: [0] where it stopped, [1] events in the index (in and out), [2] events jumped over."""
+    ``progress``: [0] where it stopped, [1] events in the index (in and out), [2] events jumped over,
+    [3] events whose header tells another place (both are added to)."""
     with cython.nogil:
         count = progress[1]
         capacity = offsets.shape[0]
@@ -141,6 +142,9 @@ def walk(
             positions[count] = base + pos
             count += 1
             pos += size
+            place = base + pos
+            if machine.word_at(data, pos - size + 13) != place - (place >> 32 << 32):
+                progress[3] += 1
         progress[0] = pos
         progress[1] = count
         return code

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from gtidal.columnar.arrays import Array, Texts, constant, lists_by_code, numbers, timestamps
+from gtidal.columnar.arrays import Array, Texts, constant, lists_by_code, numbers, picked_numbers
 from gtidal.columnar.codes import Txn
 from gtidal.columnar.following import Followed
-from gtidal.columnar.schemas import BIGINT, DETAIL, EVENTS
+from gtidal.columnar.schemas import BIGINT, DETAIL, EVENTS, TIMESTAMP
 from gtidal.columnar.windows import CHECKSUM_NAMES, NO_CHECKSUM
 from gtidal.events.header import FLAGS, flag_names
 from gtidal.log.decoder import event_name
@@ -28,8 +28,12 @@ class EventColumns:
         self.followed = followed
         self.index = followed.window.index
         self.file = file
-        self.places = places
         self.details = details
+        self._count = len(places)
+        self._places: Array | slice = places
+        if self._count and int(places[-1]) - int(places[0]) == self._count - 1:
+            self._places = slice(int(places[0]), int(places[-1]) + 1)  # nothing is left out, as mostly
+        self._inside = bool((self.see(self.index.payloads) >= 0).any())
 
     def batch(self, columns: Sequence[str]) -> pa.RecordBatch:
         arrays = [_MAKERS[name](self) for name in columns]
@@ -37,26 +41,33 @@ class EventColumns:
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def __len__(self) -> int:
-        return len(self.places)
+        return self._count
 
-    def plain(self, values: Array) -> pa.Array:
-        return numbers(values[self.places], BIGINT)
+    def see(self, values: Array) -> Array:
+        """Of these events. It may be the index's own memory, which the next window uses again."""
+        return values[self._places]
+
+    def plain(self, values: Array, kind: pa.DataType = BIGINT) -> pa.Array:
+        return numbers(self.see(values).astype(kind.to_pandas_dtype()), kind)
 
     def checksum(self) -> pa.Array:
         checksum = self.followed.window.checksum
-        inside = self.index.payloads[self.places] >= 0
-        codes = np.where(inside, NO_CHECKSUM, checksum)
-        return _CHECKSUMS.pick(codes)
+        if not self._inside:
+            return constant(CHECKSUM_NAMES[checksum], len(self))
+        return _CHECKSUMS.pick(np.where(self.see(self.index.payloads) >= 0, NO_CHECKSUM, checksum))
 
     def flags(self) -> pa.Array:
-        flags = self.index.flags[self.places]
-        known = np.flatnonzero(np.bincount(flags, minlength=1))
-        codes = np.zeros(int(known[-1]) + 1 if len(known) else 1, np.int32)
+        flags = self.see(self.index.flags)
+        used = int(np.bitwise_or.reduce(flags, initial=0))
+        if used & used - 1 == 0:  # none, or one and the same
+            return lists_by_code([(), flag_names(used, FLAGS)], flags != 0)
+        known = np.flatnonzero(np.bincount(flags))
+        codes = np.zeros(int(known[-1]) + 1, np.int32)
         codes[known] = np.arange(len(known))
         return lists_by_code([flag_names(bits, FLAGS) for bits in known.tolist()], codes[flags])
 
     def transactions(self) -> Array:
-        return self.followed.lanes.event_txn[self.places]
+        return self.see(self.followed.lanes.event_txn)
 
     def gtid(self) -> pa.Array:
         followed = self.followed
@@ -64,15 +75,13 @@ class EventColumns:
         return texts.pick(self.transactions())
 
     def transaction_position(self) -> pa.Array:
-        transactions = self.transactions()
-        positions = self.followed.rows[:, Txn.POSITION]
-        if not len(positions):
-            return pa.nulls(len(self), BIGINT)
-        return numbers(positions[transactions], BIGINT, transactions >= 0)
+        return picked_numbers(self.followed.rows[:, Txn.POSITION], self.transactions(), BIGINT)
 
     def payload_position(self) -> pa.Array:
-        positions = self.index.payloads[self.places]
-        return numbers(positions, BIGINT, positions >= 0)
+        if not self._inside:
+            return pa.nulls(len(self), BIGINT)
+        positions = self.see(self.index.payloads)
+        return numbers(positions.copy(), BIGINT, positions >= 0)
 
     def detail(self) -> pa.Array:
         assert self.details is not None
@@ -84,11 +93,11 @@ _MAKERS: dict[str, Callable[[EventColumns], pa.Array]] = {
     "file": lambda e: constant(e.file, len(e)),
     "position": lambda e: e.plain(e.index.positions),
     "end_position": lambda e: e.plain(e.index.ends),
-    "timestamp": lambda e: timestamps(e.index.timestamps[e.places] * _SECOND),
-    "type": lambda e: _TYPES.pick(e.index.types[e.places]),
-    "type_code": lambda e: numbers(e.index.types[e.places].astype(np.int16), pa.int16()),
+    "timestamp": lambda e: numbers(e.see(e.index.timestamps) * _SECOND, TIMESTAMP),
+    "type": lambda e: _TYPES.pick(e.see(e.index.types)),
+    "type_code": lambda e: e.plain(e.index.types, pa.int16()),
     "server_id": lambda e: e.plain(e.index.server_ids),
-    "size": lambda e: numbers(e.index.sizes[e.places].astype(np.int64), BIGINT),
+    "size": lambda e: e.plain(e.index.sizes),
     "flags": _E.flags,
     "checksum": _E.checksum,
     "gtid": _E.gtid,
