@@ -42,7 +42,11 @@ def schema_of(log: bytes, table: str, keys: Keys | None = None, images: str = "v
 
 
 def read_rows(
-    log: bytes, schema: TableSchema, keys: Keys | None = None, columns: list[str] | None = None, **options: Any
+    log: bytes,
+    schema: TableSchema,
+    keys: Keys | None = None,
+    columns: list[str] | None = None,
+    **options: Any,
 ) -> Iterator[pa.RecordBatch]:
     """All rows, whatever became of their transactions."""
     names = tuple(schema.arrow_schema().names if columns is None else columns)
@@ -101,7 +105,9 @@ def expected_rows(found: list[RowsEvent], schema: TableSchema) -> Iterator[Named
             names = ["update_preimage", "update_postimage"]
         for row in event.rows:
             after = None if row.after is None else apply_json_diffs(row)
-            for change_type, image in zip(names, [each for each in (row.before, after) if each is not None], strict=True):
+            for change_type, image in zip(
+                names, [each for each in (row.before, after) if each is not None], strict=True
+            ):
                 values: Named = dict.fromkeys(own)
                 for column, value in zip(event.table.columns, image, strict=True):
                     name = column_title(column).lower()
@@ -137,7 +143,9 @@ def expected(column: Column, physical: Any, kind: pa.DataType) -> Any:
     return value
 
 
-def difference(log: bytes, table: str, found: list[RowsEvent], keys: Keys | None = None, **options: Any) -> str | None:
+def difference(
+    log: bytes, table: str, found: list[RowsEvent], keys: Keys | None = None, **options: Any
+) -> str | None:
     """How the typed rows of a table differ from what the reference decoder says; None if they do not."""
     schema = schema_of(log, table, keys)
     want = list(expected_rows(found, schema))

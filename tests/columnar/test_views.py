@@ -172,9 +172,7 @@ def test_batches_are_bounded(view: str) -> None:
     log = build_log(events)
     columns = tuple(SCHEMAS[view].names)
     found = list(VIEWS[view](LogScan(io.BytesIO(log), FILE, Scan(columns))))
-    assert (
-        sum(batch.num_rows for batch in found) == {"events": 15, "transactions": 1, "changes": 5000}[view]
-    )
+    assert sum(batch.num_rows for batch in found) == {"events": 15, "transactions": 1, "changes": 5000}[view]
     assert all(0 < batch.num_rows <= MOST_ROWS for batch in found)
     assert all(batch.nbytes < LARGEST_BATCH for batch in found)
 

@@ -15,17 +15,19 @@ from gtidal.columnar.arrays import Array, Texts, booleans
 from gtidal.columnar.arrow_types import GEOMETRY, VECTOR, holds_text, list_of, logical_type, spark_type
 from gtidal.columnar.cells import FULL, Cells, Images
 from gtidal.columnar.codes import ShapeCode
+from gtidal.columnar.memory import room
 from gtidal.columnar.plan import Plan, PlanBook
 from gtidal.columnar.schemas import STRING, VARIANT
 from gtidal.columnar.variant import json_text
 from gtidal.columnar.windows import Window
-from gtidal.columns.charsets import decode_text
+from gtidal.columns.charsets import charset_name, decode_text
 from gtidal.columns.meanings import Meaning
 from gtidal.columns.types import Column
 from gtidal.errors import DecodeError
 
 SIGNED, UNSIGNED, TWO_SLOTS = range(3)
 MOST_BYTES = 2**31 - 1
+UTF8 = ("utf8mb3", "utf8mb4")
 BYTE_SIZE = {
     **{pa.int8(): 1, pa.int16(): 2, pa.int32(): 4, pa.int64(): 8, pa.float32(): 4, pa.float64(): 8},
     **{pa.date32(): 4, pa.duration("us"): 8, pa.timestamp("us"): 8, pa.timestamp("us", tz="UTC"): 8},
@@ -55,7 +57,7 @@ class Block:
     def numbers(self, slot: int, size: int) -> tuple[Array, Array | None]:
         """The low bytes of a slot; and which are valid, None for all."""
         cells, count = self.cells, self.count
-        out, valid = np.empty(count * size, np.uint8), np.empty(count, np.uint8)
+        out, valid = room(count * size), np.empty(count, np.uint8)
         nulls = kernel.lanes.numbers(
             memoryview(cells.slots), memoryview(cells.states), memoryview(cells.image_cell), slot, count, size,
             memoryview(out), 0, memoryview(valid),
@@ -64,7 +66,7 @@ class Block:
 
     def wide(self, slot: int, kind: int) -> tuple[Array, Array | None]:
         cells, count = self.cells, self.count
-        out, valid = np.empty(2 * count, np.int64), np.empty(count, np.uint8)
+        out, valid = room(16 * count).view(np.int64), np.empty(count, np.uint8)
         nulls = kernel.lanes.wide(
             memoryview(cells.slots), memoryview(cells.states), memoryview(cells.image_cell), slot, count, kind,
             memoryview(out), 0, memoryview(valid),
@@ -99,6 +101,7 @@ class Lane:
         self.own = logical_type(column)
         self.wanted = wanted
         self.images = images
+        self._unchecked = is_utf8(column)
         self._room = Room()
         self._metadata_room = Room()
         # An integer can be made as wide as it is wanted at once.
@@ -186,7 +189,7 @@ class Lane:
         offsets, valid = np.zeros(count + 1, np.int32), np.empty(count, np.uint8)
         size = self._room.first(count)
         while True:
-            out = np.empty(size, np.uint8)
+            out = room(size)
             nulls = kernel.lanes.spans(
                 memoryview(block.window.data), memoryview(cells.heap), memoryview(cells.slots),
                 memoryview(cells.states), memoryview(cells.image_cell), self.slot, count, memoryview(out),
@@ -201,6 +204,10 @@ class Lane:
         out, offsets, valid, nulls = self._spans(block)
         if kind == STRING:
             check(valid == 2)
+            if self._unchecked:
+                image = kernel.lanes.first_untext(memoryview(out), memoryview(offsets), block.count)
+                if image >= 0:
+                    raise Unfit(image)
         mask = _mask(valid) if nulls else None
         return pa.Array.from_buffers(kind, block.count, [mask, pa.py_buffer(offsets), pa.py_buffer(out)])
 
@@ -223,7 +230,7 @@ class Lane:
         valid = np.empty(count, np.uint8)
         size = self._room.first(count)
         while True:
-            out = np.empty(size, np.uint8)
+            out = room(size)
             nulls = kernel.lanes.geometries(
                 memoryview(block.window.data), memoryview(cells.slots), memoryview(cells.states),
                 memoryview(cells.image_cell), self.slot, count, memoryview(srids), memoryview(out),
@@ -251,8 +258,8 @@ class Lane:
         cells, count = block.cells, block.count
         value_offsets, metadata_offsets = np.zeros(count + 1, np.int32), np.zeros(count + 1, np.int32)
         valid = np.empty(count, np.uint8)
-        value = np.empty(self._room.first(count), np.uint8)
-        metadata = np.empty(self._metadata_room.first(count), np.uint8)
+        value = room(self._room.first(count))
+        metadata = room(self._metadata_room.first(count))
         progress = memoryview(np.zeros(2, np.int64))
         while code := kernel.documents.column(
             memoryview(block.window.data), memoryview(cells.slots), memoryview(cells.states),
@@ -292,7 +299,7 @@ def larger(size: int) -> int:
 
 
 def longer(array: Array) -> Array:
-    grown = np.empty(larger(len(array)), array.dtype)
+    grown = room(larger(len(array)))
     grown[: len(array)] = array
     return grown
 
@@ -325,6 +332,7 @@ class TextActions:
 
     def __init__(self, book: PlanBook) -> None:
         self._book = book
+        self.any = False
         self.actions = np.zeros(0, np.int32)
         self.arguments = np.zeros(0, np.int32)
 
@@ -339,8 +347,18 @@ class TextActions:
         base = int(book.first.array[plan.number])
         for index in wanted:
             column = plan.columns[index]
-            if is_settled(column, ShapeCode(int(book.shape.array[base + index]))):
+            if not is_utf8(column) and is_settled(column, ShapeCode(int(book.shape.array[base + index]))):
                 self.actions[base + index] = book.text_action.array[base + index]
+                self.any |= bool(self.actions[base + index])
+
+
+def is_utf8(column: Column) -> bool:
+    """Whether a column's bytes are gathered as they are, and asked together whether they are UTF-8."""
+    return (
+        column.type.meaning is Meaning.CHARACTERS
+        and column.charset is not None
+        and charset_name(column.charset) in UTF8
+    )
 
 
 def is_settled(column: Column, shape: ShapeCode) -> bool:

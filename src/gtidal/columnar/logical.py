@@ -145,7 +145,11 @@ def variant_column(column: Column, shape: ShapeCode) -> VariantColumn:
                 return VariantColumn(VariantKind.UNSIGNED, DECIMAL16)
             return VariantColumn(_NUMBER, _INTEGERS[size], size)
         case Meaning.FLOAT:
-            return VariantColumn(_NUMBER, FLOAT, 4) if column.shape.size == 4 else VariantColumn(_NUMBER, DOUBLE, 8)
+            return (
+                VariantColumn(_NUMBER, FLOAT, 4)
+                if column.shape.size == 4
+                else VariantColumn(_NUMBER, DOUBLE, 8)
+            )
         case Meaning.EXACT:
             return _decimal(column, shape)
         case Meaning.BIT:

@@ -59,7 +59,9 @@ class Selection:
 
     def schema_matcher(self) -> Callable[[str | None], bool]:
         """Whether a statement is selected that names no table to us, only its default schema."""
-        schemas = [pattern(text) for text in (*self.schemas, *(text.rpartition(".")[0] for text in self.tables))]
+        schemas = [
+            pattern(text) for text in (*self.schemas, *(text.rpartition(".")[0] for text in self.tables))
+        ]
 
         def matches(schema: str | None) -> bool:
             return not schemas or any(each.fullmatch(schema or "") for each in schemas)
@@ -221,7 +223,6 @@ class Selector:
         found = np.zeros(len(rows) + 1, bool)
         found[numbers] = True
         return found[: len(rows)]
-
 
 
 def _holds(gtids: AnyGtidSet, gtid: str) -> bool:

@@ -43,6 +43,7 @@ cdef inline long long json_guess(long long size) noexcept nogil
     member=cython.longlong, width=cython.longlong, start_of=cython.longlong, end_of=cython.longlong,
     values_at=cython.longlong, least=cython.longlong, count=cython.longlong, following=cython.longlong,
     begun=cython.longlong, pool=cython.longlong, is_object=cython.longlong, is_new=cython.longlong,
+    plain=cython.longlong, entry=cython.longlong, offset=cython.longlong,
 )
 cdef long long put_json(
     const unsigned char *data, const unsigned char *names, unsigned char *value, long long *scratch,

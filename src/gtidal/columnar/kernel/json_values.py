@@ -290,6 +290,47 @@ def put_json(data, names, value, scratch, at, start, size, id_size):
             slot = scratch[frame + 7] + following * offset_size
             begun = scratch[frame + 9]
             pool = scratch[frame + 11]
+            # Most documents are small, and their members plain: those are written here, others below.
+            plain = width == 2 and offset_size == 2 and (pool != 0 or not is_object)
+            while plain and following < count and limit - at > 160:
+                member = following
+                if pool:
+                    member = scratch[pool + following] & 2147483647
+                entry = values_at + 3 * member
+                number = read(data, entry + 1, 2)
+                pos = start_of + number
+                kind = data[entry]
+                offset = at - begun
+                if kind == 11:
+                    if pos < least or end_of - pos < 8:
+                        return -2
+                    value[at] = 28
+                    put(value, at + 1, machine.long_raw(data, pos), 8)
+                    at += 9
+                elif kind == 12:
+                    if pos < least or pos >= end_of:
+                        return -2
+                    length = data[pos]
+                    if length > 63 or length >= end_of - pos or not machine.ascii_raw(data, pos + 1, length):
+                        break
+                    budget -= length
+                    value[at] = length << 2 | 1
+                    machine.copy_raw(value, at + 1, data, pos + 1, length)
+                    at += 1 + length
+                elif kind == 5:
+                    at = put_integer(value, at, (number ^ 32768) - 32768)
+                elif kind == 4:
+                    if data[entry + 1] > 2:
+                        return -2
+                    value[at] = data[entry + 1] << 2
+                    at += 1
+                else:
+                    break
+                put(value, slot, offset, 2)
+                slot += 2
+                following += 1
+            if budget < 0:
+                return -2
         member = following
         following += 1
         if pool:

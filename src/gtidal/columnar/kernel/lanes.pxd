@@ -1,5 +1,6 @@
 cimport cython
 
+cimport gtidal.columnar.kernel.json_keys as json_keys
 cimport gtidal.columnar.kernel.machine as machine
 
 cdef long long LOW_HALF
@@ -41,3 +42,8 @@ cpdef long long geometries(
     const int[::1] image_cell, long long slot, long long count, int[::1] srids, unsigned char[::1] out,
     int[::1] offsets, long long at, unsigned char[::1] valid
 ) noexcept
+
+@cython.locals(
+    data="const unsigned char *", end=cython.longlong, i=cython.longlong, start=cython.longlong, size=cython.longlong
+)
+cpdef long long first_untext(const unsigned char[::1] out, const int[::1] offsets, long long count) noexcept

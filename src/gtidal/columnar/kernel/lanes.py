@@ -7,6 +7,7 @@ bytes returns -1 where there is no room, and then has done nothing that counts. 
 and settled, and are checked again.
 """
 
+import gtidal.columnar.kernel.json_keys as json_keys
 import gtidal.columnar.kernel.machine as machine
 
 try:
@@ -140,3 +141,20 @@ def geometries(data, slots, states, image_cell, slot, count, srids, out, offsets
                 nulls += 1
             offsets[at + i + 1] = used
         return nulls
+
+
+def first_untext(out, offsets, count):
+    """Of ``count`` values that lie one behind the other, the first that is not UTF-8; -1 if all are."""
+    with cython.nogil:
+        data = machine.place(out)
+        end = offsets[count]
+        if end > len(out) or end < 0:
+            return 0
+        if machine.ascii_raw(data, 0, end):
+            return -1
+        for i in range(count):
+            start = offsets[i]
+            size = offsets[i + 1] - start
+            if not machine.ascii_raw(data, start, size) and not json_keys.is_utf8(data, start, size):
+                return i
+        return -1

@@ -118,9 +118,7 @@ def walk(
                 code = 1
                 break
             if judging and (kind == 33 or kind == 34):
-                length = unwanted_length(
-                    data, pos, pos + size - tail, uuids, firsts, starts, ends, including
-                )
+                length = unwanted_length(data, pos, pos + size - tail, uuids, firsts, starts, ends, including)
                 if length:
                     progress[2] += 1
                     pos += length

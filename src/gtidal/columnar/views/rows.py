@@ -131,8 +131,9 @@ class RowReader(RowEventReader[OddRow]):
     def image_batch(self, followed: Followed, images: Images, skipped: Array | None) -> pa.RecordBatch | None:
         if not images.count:
             return None
-        actions, arguments = memoryview(self._texts.actions), memoryview(self._texts.arguments)
-        self.cells.settle(followed.window, images, actions, arguments)
+        texts = self._texts
+        if texts.any:
+            self.cells.settle(followed.window, images, memoryview(texts.actions), memoryview(texts.arguments))
         while images.count:
             layout = self._layouts[int(images.plan[0])]
             block = Block(followed.window, self.cells, images)
