@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from threading import local
+from threading import Condition, local
 from typing import TYPE_CHECKING, Any
 
 from gtidal.errors import UsageError
@@ -33,7 +33,8 @@ Words = str | Iterable[str] | None
 Numbers = int | Iterable[int] | None
 
 BATCH_ROWS = 1 << 13
-"""Batches with fewer rows are put together."""
+BATCH_BYTES = 1 << 22
+"""Batches with fewer rows, and fewer bytes, are put together."""
 
 
 def events(
@@ -293,6 +294,8 @@ def _batches(read: Any, request: Request, scan: Scan, threads: int) -> Iterator[
 
 _STRETCH = 8 << 20
 """What a thread reads at a time; its batches wait for those before them."""
+_READ_AHEAD = 128 << 20
+"""Bytes of batches that may wait, of all threads together. One transaction may be larger than that."""
 
 
 def _one(read: Any, file: LogFile, scan: Scan, stretch: Stretch) -> Iterator[pa.RecordBatch]:
@@ -308,19 +311,22 @@ def _in_parallel(
     """Stretches read by several threads, given out in order. Not more are read ahead than threads can work on."""
     workers = Workers(read, scan)
     pool = ThreadPoolExecutor(threads, "gtidal")
-    waiting: deque[Future[list[pa.RecordBatch]]] = deque()
+    waiting: deque[Pipe] = deque()
     todo = _stretches(tasks, scan)
     try:
         while True:
             while len(waiting) <= threads and (task := next(todo, None)) is not None:
-                waiting.append(pool.submit(workers.read_stretch, *task))
+                pipe = Pipe(max(_STRETCH, _READ_AHEAD // (threads + 1)))
+                pool.submit(workers.read_stretch, *task, pipe)
+                waiting.append(pipe)
             if not waiting:
                 return
-            yield from waiting.popleft().result()
+            yield from waiting[0]
+            waiting.popleft()
     finally:
-        for future in waiting:
-            future.cancel()
-        pool.shutdown(wait=True)
+        for pipe in waiting:
+            pipe.close()
+        pool.shutdown(wait=True, cancel_futures=True)
         workers.close()
 
 
@@ -343,6 +349,55 @@ def _stretches(tasks: list[tuple[LogFile, Stretch]], scan: Scan) -> Iterator[tup
             yield file, replace(whole, start=start, stop=stop)
 
 
+class Closed(Exception):
+    """Nobody waits for these batches any more."""
+
+
+class Pipe:
+    """The batches of one stretch on their way from the thread that reads it: those that wait have about ``room``
+    bytes. An error comes behind the batches that were made before it."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._changed = Condition()
+        self._waiting: deque[pa.RecordBatch] = deque()
+        self._size = 0
+        self._ended = self._closed = False
+        self._error: BaseException | None = None
+
+    def put(self, batch: pa.RecordBatch) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._size < self._room or self._closed)
+            if self._closed:
+                raise Closed
+            self._waiting.append(batch)
+            self._size += batch.nbytes
+            self._changed.notify_all()
+
+    def end(self, error: BaseException | None = None) -> None:
+        with self._changed:
+            self._ended, self._error = True, error
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._ended)
+                if not self._waiting:
+                    break
+                batch = self._waiting.popleft()
+                self._size -= batch.nbytes
+                self._changed.notify_all()
+            yield batch
+        if self._error is not None:
+            raise self._error
+
+
 class Workers:
     """What threads keep from stretch to stretch: each its reader, with all that it has allocated and learnt."""
 
@@ -352,7 +407,16 @@ class Workers:
         self._kept = local()
         self._opened: list[LogScan] = []
 
-    def read_stretch(self, file: LogFile, stretch: Stretch) -> list[pa.RecordBatch]:
+    def read_stretch(self, file: LogFile, stretch: Stretch, pipe: Pipe) -> None:
+        try:
+            for batch in self._read(self._scan_of(file, stretch)):
+                pipe.put(batch)
+        except BaseException as error:
+            pipe.end(error)
+        else:
+            pipe.end()
+
+    def _scan_of(self, file: LogFile, stretch: Stretch) -> LogScan:
         from gtidal.columnar.scanning import LogScan
 
         made: tuple[LogFile, LogScan] | None = getattr(self._kept, "scan", None)
@@ -368,7 +432,7 @@ class Workers:
                 stream.close()
                 raise
             self._opened.append(made[1])
-        return list(self._read(made[1]))
+        return made[1]
 
     def close(self) -> None:
         for scan in self._opened:
@@ -380,16 +444,17 @@ def _coalesced(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
     small: list[pa.RecordBatch] = []
-    rows = 0
+    rows = size = 0
     for batch in batches:
-        large = batch.num_rows >= BATCH_ROWS
-        if small and (large or rows + batch.num_rows > BATCH_ROWS):
+        large = batch.num_rows >= BATCH_ROWS or batch.nbytes >= BATCH_BYTES
+        if small and (large or rows + batch.num_rows > BATCH_ROWS or size + batch.nbytes > BATCH_BYTES):
             yield pa.concat_batches(small) if len(small) > 1 else small[0]
-            small, rows = [], 0
+            small, rows, size = [], 0, 0
         if large:
             yield batch
         elif batch.num_rows:
             small.append(batch)
             rows += batch.num_rows
+            size += batch.nbytes
     if small:
         yield pa.concat_batches(small) if len(small) > 1 else small[0]

@@ -24,28 +24,24 @@ MB = 1 << 20
 LIMIT = 400 * MB
 READ = """
 import sys
-import pyarrow as pa
-from gtidal.columnar.scanning import VIEWS, LogScan, Scan
-from gtidal.columnar.schemas import CHANGES, EVENTS, TRANSACTIONS
-from gtidal.columnar.selection import Selection
-
-schemas = {"events": EVENTS, "transactions": TRANSACTIONS, "changes": CHANGES}
+import gtidal
 
 def drain(view, path):
-    scan = Scan(tuple(schemas[view].names), Selection(include_uncommitted=True))
-    with open(path, "rb", buffering=0) as stream:
-        return sum(batch.num_rows for batch in VIEWS[view](LogScan(stream, "binlog.000001", scan)))
+    options = {"table": "shop.blobs"} if view == "rows" else {}
+    batches = getattr(gtidal, view)(path, threads=int(sys.argv[3]), **options)
+    return sum(batch.num_rows for batch in batches)
 
 def peak():
     # Not ru_maxrss: that begins with the peak of the process that started this one.
     lines = open("/proc/self/status").read().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) * 1024
 
-small, large = sys.argv[1:]
-for view in schemas:
+small, large, _ = sys.argv[1:]
+views = ("events", "transactions", "changes", "rows")
+for view in views:
     drain(view, small)
 before = peak()
-for view in schemas:
+for view in views:
     print(view, drain(view, large), peak() - before)
 """
 
@@ -162,26 +158,37 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def measure(small: Path, large: Path) -> dict[str, tuple[int, int]]:
+def measure(small: Path, large: Path, threads: int = 1) -> dict[str, tuple[int, int]]:
     """Of each view: how many rows it has, and the process's peak in bytes until then."""
-    command = [sys.executable, "-c", READ, str(small), str(large)]
+    command = [sys.executable, "-c", READ, str(small), str(large), str(threads)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
     return {view: (int(count), int(peak)) for view, count, peak in lines}
 
 
-def judge(make: Make, small: Path, tmp_path: Path) -> None:
+def judge(make: Make, small: Path, tmp_path: Path, threads: tuple[int, ...] = (1, 2)) -> None:
     path = tmp_path / "large.000001"
     counts, largest = make(path)
-    found = measure(small, path)
+    counts["rows"] = counts["changes"]  # all are inserts into one table
+    for several in threads:
+        found = measure(small, path, several)
+        assert {view: count for view, (count, _) in found.items()} == counts
+        for view, (_, peak) in found.items():
+            assert peak < LIMIT + 3 * largest, (
+                f"{view}, {several} threads: {peak // MB} MB above the libraries"
+            )
     path.unlink()
-    assert {view: count for view, (count, _) in found.items()} == counts
-    for view, (_, peak) in found.items():
-        assert peak < LIMIT + 3 * largest, f"{view}: {peak // MB} MB above the libraries"
 
 
-@pytest.mark.parametrize("make", [large_event, large_row, large_transaction])
+def large_rows(path: Path) -> tuple[dict[str, int], int]:
+    """Transactions with rows of a megabyte each: few rows, many bytes."""
+    head(path)
+    times = repeat(path, bytes_of(whole(insert(1, MB, flags=1))), 600 * MB)
+    return {"events": 5 * times + 1, "transactions": times, "changes": times}, MB
+
+
+@pytest.mark.parametrize("make", [large_event, large_row, large_transaction, large_rows])
 def test_large_ones(make: Make, small: Path, tmp_path: Path) -> None:
     judge(make, small, tmp_path)
 

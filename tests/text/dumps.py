@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gtidal.columnar import kernel
 from gtidal.text.dumping import Dump
 from gtidal.text.options import DumpOptions
 
@@ -30,5 +31,34 @@ def dump(paths: Path | str | Sequence[Path | str], load_folder: Path | None = No
     folder = None if load_folder is None else str(load_folder)
     made = Dump(
         list(map(str, given)), DumpOptions(**options), out, report=messages.append, load_folder=folder
+    )
+    return Dumped(made.run(), out.getvalue(), messages)
+
+
+def dump_all_ways(
+    path: Path | str, *, threads: Sequence[int] = (1,), interpreted: bool = True, **options: Any
+) -> Dumped:
+    """By the reference and by the kernel, compiled and interpreted: all must print and say the same."""
+    expected = run_dump(path, by_kernel=False, **options)
+    if not kernel.interpreted_modules():
+        with kernel.use("compiled"):
+            for count in threads:
+                assert run_dump(path, by_kernel=True, threads=count, **options) == expected
+    if interpreted:
+        with kernel.use("interpreted"):
+            assert run_dump(path, by_kernel=True, **options) == expected
+    return expected
+
+
+def run_dump(path: Path | str, *, by_kernel: bool, threads: int = 1, **options: Any) -> Dumped:
+    out = io.BytesIO()
+    messages: list[str] = []
+    made = Dump(
+        [str(path)],
+        DumpOptions(**options),
+        out,
+        report=messages.append,
+        by_kernel=by_kernel,
+        threads=threads,
     )
     return Dumped(made.run(), out.getvalue(), messages)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gtidal.columnar import auditing
 from gtidal.errors import GtidalError, KeyProblem, NotABinlog, Truncated
 from gtidal.log.facts import Ending, FactsBuilder, FileFacts
 from gtidal.sources.files import LogFile, LogReader
@@ -33,6 +32,8 @@ def read_head(file: LogFile, keys: KeyStore) -> FileFacts:
 
 def read_facts(file: LogFile, keys: KeyStore) -> FileFacts:
     """The whole file, of which only the events that say something of it are decoded."""
+    from gtidal.columnar import auditing  # here, so that other commands start without it
+
     with file.open_raw() as stream:
         try:
             return auditing.read_facts(stream, file.name, file.size, keys)

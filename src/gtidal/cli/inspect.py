@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Annotated, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from gtidal.cli import hexview
@@ -18,8 +18,6 @@ from gtidal.cli.opening import KeyFileOption, KeyOption, open_one
 from gtidal.cli.output import Output, print_json, utc
 from gtidal.cli.screen import Screen, cut, printable
 from gtidal.cli.skipping import SkippingReader
-from gtidal.columnar.surveying import Ordinary
-from gtidal.columnar.windows import Array
 from gtidal.errors import ChecksumMismatch, GtidalError, UsageError
 from gtidal.events.format import NO_CHECKSUM
 from gtidal.events.frame import HEADER_SIZE
@@ -29,6 +27,10 @@ from gtidal.events.table_map import TableMap
 from gtidal.events.transaction import GtidEvent, TransactionPayload
 from gtidal.log.decoder import Frame, event_name
 from gtidal.sources.files import LogReader
+
+if TYPE_CHECKING:
+    from gtidal.columnar.surveying import Ordinary
+    from gtidal.columnar.windows import Array
 
 SAMPLE = 200
 """So many events are held back to see how wide the columns must be."""
@@ -102,9 +104,7 @@ class Listing:
             shown = chosen
             place = found.first + chosen
             frame, event, context = found.decode(place)
-            inside = int(found.window.index.payloads[place]) >= 0
-            inner = place - int(found.outer[np.searchsorted(found.outer, place) - 1]) if inside else None
-            yield self._row(number + 1 + chosen, frame, inner, event, None, context)
+            yield self._row(number + 1 + chosen, frame, found.inner_number(place), event, None, context)
         if shown + 1 < found.last - found.first:
             yield None
         self.reader.pass_over(found)
@@ -160,10 +160,7 @@ class Filters:
     stop: int | datetime.datetime | None
 
     def __contains__(self, row: Row) -> bool:
-        if self.types and not any(
-            fnmatchcase(row.record["type"], pattern) or pattern == str(row.frame.type_code)
-            for pattern in self.types
-        ):
+        if self.types and not self._has_type(row.frame.type_code):
             return False
         before_start = self.start is not None and self._place(row, self.start) < self.start
         return not before_start and not (self.stop is not None and self._place(row, self.stop) >= self.stop)
@@ -175,13 +172,10 @@ class Filters:
 
     def choose(self, found: Ordinary) -> Array:
         """Which events of a stretch are shown, counted from its first; and the first one that is past the end."""
+        import numpy as np
+
         index, span = found.window.index, slice(found.first, found.last)
-        codes = [
-            not self.types
-            or any(fnmatchcase(event_name(code), pattern) or pattern == str(code) for pattern in self.types)
-            for code in range(256)
-        ]
-        wanted = np.array(codes)[index.types[span]]
+        wanted = self._wanted_codes[index.types[span]]
         payloads = index.payloads[span]
         positions = np.where(payloads < 0, index.positions[span], payloads)
         for bound, is_start in ((self.start, True), (self.stop, False)):
@@ -195,6 +189,15 @@ class Filters:
         if isinstance(self.stop, int) and (past := positions >= self.stop).any():
             wanted[np.argmax(past)] = True
         return np.flatnonzero(wanted)
+
+    @cached_property
+    def _wanted_codes(self) -> Array:
+        import numpy as np
+
+        return np.array([not self.types or self._has_type(code) for code in range(256)])
+
+    def _has_type(self, code: int) -> bool:
+        return any(fnmatchcase(event_name(code), pattern) or pattern == str(code) for pattern in self.types)
 
     def is_past(self, row: Row) -> bool:
         """Whether nothing more can come: positions ascend, times need not."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from gtidal.columnar.auditing import Stepper
-from gtidal.columnar.surveying import Ordinary
+from typing import TYPE_CHECKING
+
 from gtidal.log.decoder import Frame, Keys
 from gtidal.sources.files import LogFile, LogReader
+
+if TYPE_CHECKING:
+    from gtidal.columnar.surveying import Ordinary
 
 
 class SkippingReader(LogReader):
@@ -13,6 +16,8 @@ class SkippingReader(LogReader):
     events decode, and that their checksums are right."""
 
     def __init__(self, file: LogFile, keys: Keys) -> None:
+        from gtidal.columnar.auditing import Stepper  # here, so that other commands start without it
+
         super().__init__(file, verify_checksum=False, inner=False, keys=keys)
         self._stepper = Stepper(self.stream, self.decoder, keys=keys)
 

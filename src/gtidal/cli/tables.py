@@ -10,7 +10,6 @@ import typer
 from gtidal.cli.opening import KeyFileOption, KeyOption, check_magic
 from gtidal.cli.output import Output, print_json, utc
 from gtidal.cli.screen import Screen, cut, printable, wrap
-from gtidal.columnar.auditing import read_tables
 from gtidal.columns.charsets import charset_name, collation_name
 from gtidal.columns.types import Column
 from gtidal.errors import GtidalError
@@ -198,6 +197,8 @@ def tables(
       gtidal tables /var/lib/mysql
       gtidal tables binlog.000024 --output json
     """
+    from gtidal.columnar.auditing import read_tables  # here, so that other commands start without it
+
     catalog = TableCatalog()
     problem: GtidalError | None = None
     keys = KeyStore(key, key_file)

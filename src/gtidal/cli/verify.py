@@ -18,7 +18,6 @@ from gtidal.cli.logs import facts_record
 from gtidal.cli.opening import KeyFileOption, KeyOption
 from gtidal.cli.output import Output, print_json
 from gtidal.cli.screen import Screen, printable, wrap
-from gtidal.columnar.auditing import examine
 from gtidal.errors import GtidalError, NotABinlog
 from gtidal.log.audit import Account, FileAudit
 from gtidal.log.chain import judge_link, next_in_chain
@@ -118,6 +117,8 @@ def _verify_chain(
 
 
 def _examine(file: LogFile, keys: KeyStore, report: TextReport | JsonReport, progress: Bar) -> FileAudit:
+    from gtidal.columnar.auditing import examine  # here, so that other commands start without it
+
     size = file.size
     audit = FileAudit(file.name, size, keys=keys)
     with file.open_raw() as stream:

@@ -119,6 +119,7 @@ def read_facts(stream: BinaryIO, name: str, size: int, keys: Keys | None = None)
     try:
         for frame in stepper.frames(take):
             builder.read(decoder, frame)
+            decoder.context.tables.clear()  # rows are not decoded, so nothing else would
     except (KeyProblem, NotABinlog):
         raise
     except Truncated:

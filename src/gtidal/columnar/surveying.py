@@ -37,6 +37,8 @@ from gtidal.log.facts import Passed
 
 WINDOW = 2 << 20
 """What is read at a time: it should stay in the processor's cache."""
+LARGEST_PAYLOAD = 8 << 20
+"""Payloads that unpack to more are left to the decoder."""
 SMALLEST_WINDOW = 1 << 16
 """What is read where the last attempt found nothing."""
 SHORTEST = 16
@@ -148,11 +150,17 @@ class Ordinary:
         return self.first + np.flatnonzero(self.types == Xid.code)
 
     def place_at(self, position: int) -> int:
-        """The place of the event that has ``position`` in it; ``last`` if it lies behind the stretch."""
+        """The place of the event that has ``position`` in it; ``first`` or ``last`` if it lies before or behind."""
         if position >= self.end:
             return self.last
         starts = self.window.index.positions[self.outer]
-        return int(self.outer[np.searchsorted(starts, position, "right") - 1])
+        return int(self.outer[max(int(np.searchsorted(starts, position, "right")) - 1, 0)])
+
+    def inner_number(self, place: int) -> int | None:
+        """Which event of its payload it is, from 1 on; None if it is in none."""
+        if int(self.window.index.payloads[place]) < 0:
+            return None
+        return place - int(self.outer[np.searchsorted(self.outer, place) - 1])
 
     def decode(self, place: int) -> tuple[Frame, Event, Context]:
         """One of the events, and what decoding it takes."""
@@ -252,9 +260,8 @@ def _lane(numbers: Array) -> tuple[int, ...] | None:
 
 
 class Survey:
-    """Finds the stretches of one log. ``stop``: the position behind the log's last byte, where it may grow.
-    ``rows``: whether rows must decode. ``lengths``: whether transactions must be as long as they announce, and
-    payloads unpack to what they announce."""
+    """Finds the stretches of one log. ``rows``: whether rows must decode. ``lengths``: whether transactions must be as
+    long as they announce, and payloads unpack to what they announce."""
 
     def __init__(
         self,
@@ -263,12 +270,11 @@ class Survey:
         *,
         keys: Keys | None = None,
         verify_checksum: bool = True,
-        stop: int | None = None,
         rows: bool = True,
         lengths: bool = False,
     ) -> None:
         self.reader = WindowReader(
-            stream, name, keys=keys, verify_checksum=verify_checksum, window=WINDOW, stop=stop
+            stream, name, keys=keys, verify_checksum=verify_checksum, window=LARGEST_PAYLOAD
         )
         self.book = PlanBook()
         self.follower = Follower(self.reader.decoder, self.book, decode_rows=False)
@@ -308,7 +314,7 @@ class Survey:
             found, code = self._follow(window, place, is_whole)
             if found is not None:
                 return self._judged(found, positions)
-            if code != OPEN or window.position == position:
+            if code != OPEN or window.position == position or self.reader.is_inside:
                 return None
             place = self._read(position, format)
         return None
@@ -368,8 +374,10 @@ class Survey:
         last = int(self._breaks[at]) if at < len(self._breaks) else self._window.count
         if last == place:
             return False
-        offsets = self._window.index.offsets
-        return last - place >= SHORTEST or int(offsets[last - 1] - offsets[place]) >= SMALLEST_WINDOW
+        index = self._window.index
+        return (
+            last - place >= SHORTEST or int(index.ends[last - 1] - index.positions[place]) >= SMALLEST_WINDOW
+        )
 
     # --- stretches
 
@@ -402,6 +410,8 @@ class Survey:
         found = Ordinary(followed, self.book, first, stopped, whole=whole)
         if self.reader.is_inside:  # the last payload goes on in the next window, and may yet be wrong
             found = self.before(found, int(self._outer[-1]))
+        elif stopped < window.count and window.index.payloads[stopped] >= 0:
+            found = self.before(found, stopped)
         return (found if found.last > first else None), code
 
     def _judged(self, found: Ordinary, positions: bool) -> Ordinary | None:
@@ -429,6 +439,8 @@ class Survey:
             ends = found.rows[flags & 1 == 1]
             self.follower.reset()
             self._kept = -1
+        if found.window.index.payloads[place] >= 0:  # a payload is passed over as a whole
+            place = int(self._outer[np.searchsorted(self._outer, place) - 1])
         count = int(np.searchsorted(ends, place))
         last = int(ends[count - 1]) + 1 if count else found.first
         return Ordinary(found.followed, found.book, found.first, last, whole=found.whole)

@@ -142,6 +142,19 @@ class TableSchema:
             field=other.name,
         )
 
+    def check(self, columns: Sequence[Column], file: str, position: int) -> None:
+        """Raise if a version holds what the schema does not: the table changed after its versions were looked for."""
+        for column in columns:
+            field = self.fields.get(column_title(column).lower())
+            if field is None or widen(field.kind, logical_type(column)) != field.kind:
+                raise SchemaConflict(
+                    f"{self.title} has a column {column_title(column)} {sql_type(column)} that its schema does not "
+                    "hold: the table was changed after the schema was made; read again",
+                    file=file,
+                    position=position,
+                    field=column_title(column),
+                )
+
     @property
     def names(self) -> list[str]:
         """Of the fields, as they are called in batches."""

@@ -17,6 +17,7 @@ from gtidal.events.mariadb import StartEncryption
 from gtidal.events.registry import Event
 from gtidal.log.decoder import Frame, Keys, LogDecoder
 from gtidal.sources.files import STDIN, LogReader, open_log
+from gtidal.text.kernel_rows import KernelRows
 from gtidal.text.loads import LoadFiles
 from gtidal.text.mariadb import MariadbPrinter
 from gtidal.text.options import FIRST_POSITION, DumpOptions
@@ -79,6 +80,7 @@ class Dump:
         self._load_folder = load_folder
         self._threads = threads
         self._by_kernel = kernel.IMPLEMENTATION == "compiled" if by_kernel is None else by_kernel
+        self._decode_rows = options.verbosity > 0 and not options.short_form
         self._stretches: StretchPrinter | None = None
         self._chunks: list[str] = []
         self._size = 0
@@ -130,9 +132,8 @@ class Dump:
 
     def _open(self, path: str) -> LogReader:
         """With rows as bytes where nobody looks at them."""
-        decode_rows = self.options.verbosity > 0 and not self.options.short_form
         # Checksums are compared here: the tool leaves that of a format description alone where the log has none.
-        reader = open_log(path, verify_checksum=False, decode_rows=decode_rows, keys=self._keys)
+        reader = open_log(path, verify_checksum=False, decode_rows=self._decode_rows, keys=self._keys)
         reader.decoder.joined_files = path == STDIN
         return reader
 
@@ -147,11 +148,18 @@ class Dump:
             "mariadb" if mariadb else "mysql",
         )
         if mariadb:
-            return MariadbPrinter(options, rows, loads, self.report)
+            return MariadbPrinter(options, rows, loads, self.report, self._kernel_rows(reader, rows))
         printer = MysqlPrinter(options, rows, loads, self.report, self._note_damage, self._write)
         if self._by_kernel and can_print(options):
             self._stretches = StretchPrinter(printer, rows, _Bytes(self), self._note_damage, self._threads)
         return printer
+
+    def _kernel_rows(self, reader: LogReader, rows: RowPrinter) -> KernelRows | None:
+        """If the kernel prints rows, they need not be decoded."""
+        if not self._by_kernel or not hasattr(kernel.rowtext, "write_rows"):  # TEMPORARY
+            return None
+        self._decode_rows = reader.decoder.context.decode_rows = False
+        return KernelRows(rows)
 
     def _is_mariadb(self, reader: LogReader) -> bool:
         """Told by the first format description, looked at without taking it from the stream."""

@@ -37,6 +37,7 @@ from gtidal.events.statement import MariadbGtidFlags, Query
 from gtidal.events.table_map import TableMap
 from gtidal.log.decoder import Frame, LogDecoder
 from gtidal.text.hexdump import base64_lines
+from gtidal.text.kernel_rows import KernelRows
 from gtidal.text.loads import LoadFiles
 from gtidal.text.mariadb_events import (
     COMMENTS,
@@ -113,8 +114,10 @@ class MariadbPrinter:
         rows: RowText | None = None,
         loads: LoadFiles | None = None,
         warn: Callable[[str], None] = lambda message: None,
+        kernel_rows: KernelRows | None = None,
     ) -> None:
         self.options = options
+        self._kernel_rows = kernel_rows
         self.stopped = False
         self.stop_position = _FOREVER
         self._warn = warn
@@ -522,11 +525,18 @@ class MariadbPrinter:
             data = uncompressed(data, event)
         table = file.tables.get(event.table_id)
         unreadable = False
+        printed: tuple[str, int] | None = None
         if table is None:
             event = replace(event, table=None)
         elif self._verbosity and (table is not event.table or event.undecoded):
-            unreadable = not has_known_types(table)
-            event = event if unreadable else with_rows(event, table)
+            if (
+                self._kernel_rows is not None
+                and (printed := self._kernel_rows.text(event, table)) is not None
+            ):
+                event = replace(event, table=table)
+            else:
+                unreadable = not has_known_types(table)
+                event = event if unreadable else with_rows(event, table)
         elif table is not event.table:
             event = replace(event, table=table)
         flags = " flags: STMT_END_F" if event.ends_statement else ""
@@ -538,6 +548,10 @@ class MariadbPrinter:
             if unreadable:  # the tool writes what it has, and ends
                 self._out += file.head + file.body
                 raise DecodeError("a column of unknown type", event=event.name)
+            if printed is not None:
+                file.foot.append(printed[0])
+                file.row_count += printed[1]
+                return
             file.foot.append(self._rows.rows(event))
         file.row_count += count_rows(event, bool(self._verbosity))
 

@@ -12,18 +12,13 @@ SIGN32 = 1 << 31  # its C type is in the .pxd
 
 
 def put(value, at, number, size):
-    """The low bytes of a number, least significant first. The loops of known length become one store."""
+    """The low bytes of a number, least significant first."""
     if size == 2:
-        for i in range(2):
-            value[at + i] = number >> 8 * i & 255
+        machine.put_short_raw(value, at, number)
     elif size == 1:
         value[at] = number & 255
-    elif size == 4:
-        for i in range(4):
-            value[at + i] = number >> 8 * i & 255
     elif size == 8:
-        for i in range(8):
-            value[at + i] = number >> 8 * i & 255
+        machine.put_long_raw(value, at, number)
     else:
         for i in range(size):
             value[at + i] = number >> 8 * i & 255
@@ -32,7 +27,7 @@ def put(value, at, number, size):
 def read(data, pos, size):
     """A number of two or four bytes, least significant first."""
     if size == 2:
-        return data[pos] | data[pos + 1] << 8
+        return machine.short_raw(data, pos)
     return machine.word_raw(data, pos)
 
 
@@ -291,7 +286,7 @@ def put_json(data, names, value, scratch, at, start, size, id_size):
             begun = scratch[frame + 9]
             pool = scratch[frame + 11]
             # Most documents are small, and their members plain: those are written here, others below.
-            plain = width == 2 and offset_size == 2 and (pool != 0 or not is_object)
+            plain = width == 2 and offset_size <= 2 and (pool != 0 or not is_object)
             while plain and following < count and limit - at > 160:
                 member = following
                 if pool:
@@ -326,8 +321,8 @@ def put_json(data, names, value, scratch, at, start, size, id_size):
                     at += 1
                 else:
                     break
-                put(value, slot, offset, 2)
-                slot += 2
+                put(value, slot, offset, offset_size)
+                slot += offset_size
                 following += 1
             if budget < 0:
                 return -2

@@ -47,7 +47,7 @@ cdef int judge_query(
 
 @cython.locals(
     number=cython.longlong, place=cython.longlong, body=cython.longlong, plan=cython.longlong, count=cython.longlong,
-    i=cython.longlong, size=cython.longlong,
+    size=cython.longlong, skipped=cython.int,
 )
 cdef int judge_table(
     const unsigned char[::1] data, long long off, long long stop, const long long[::1] settings, long long[::1] state,

@@ -233,16 +233,19 @@ def judge_table(
         return 2
     plan = body_plan[body]
     count = maps[0]
-    for i in range(count):
-        if maps[1 + 2 * i] == number:
+    skipped = plans[12 * plan + 1]
+    place = 0
+    while place < count and maps[1 + 2 * place] != number:
+        place += 1
+    if place == count:
+        if count >= MOST_MAPS:
             return 1
-    if count >= MOST_MAPS:
-        return 1
-    maps[1 + 2 * count] = number
-    maps[2 + 2 * count] = plan
-    maps[0] = count + 1
-    if plans[12 * plan + 1]:
-        maps[2 + 2 * count] = -1
+        maps[1 + 2 * count] = number
+        maps[2 + 2 * count] = -1 if skipped else plan
+        maps[0] = count + 1
+    elif maps[2 + 2 * place] != (-1 if skipped else plan):
+        return 1  # another table with the same id
+    if skipped:
         state[3] = 1
         acts[act] = 1
         return 0

@@ -19,16 +19,14 @@ LOW_HALF = 0xFFFFFFFF  # its C type is in the .pxd
 
 
 def put(out, at, number, size):
-    """The low bytes of a number, least significant first. The loops of known length become one store."""
+    """The low bytes of a number, least significant first."""
     if size == 8:
-        for i in range(8):
-            out[at + i] = number >> 8 * i & 255
+        machine.put_long(out, at, number)
     elif size == 4:
         for i in range(4):
             out[at + i] = number >> 8 * i & 255
     elif size == 2:
-        for i in range(2):
-            out[at + i] = number >> 8 * i & 255
+        machine.put_short(out, at, number)
     else:
         out[at] = number & 255
 
@@ -82,6 +80,8 @@ def spans(data, heap, slots, states, image_cell, slot, count, out, offsets, at, 
         heap_end = heap.shape[0]
         nulls = 0
         for i in range(count):
+            if i + 8 < count:
+                machine.prefetch(data, slots[image_cell[i + 8] + slot] & LOW_HALF)
             cell = image_cell[i] + slot
             state = states[cell]
             start = slots[cell] & LOW_HALF

@@ -74,6 +74,17 @@ cdef inline bint same_raw(
 ) noexcept nogil:
     return memcmp(one + at, other + pos, <size_t> size) == 0
 
+cdef inline void put_short_raw(unsigned char *target, long long at, long long number) noexcept nogil:
+    gtidal_put_short(target + at, <unsigned short> number)
+
+cdef inline void put_long_raw(unsigned char *target, long long at, long long number) noexcept nogil:
+    gtidal_put_long(target + at, <unsigned long long> number)
+
+cdef inline long long short_raw(const unsigned char *data, long long pos) noexcept nogil:
+    cdef unsigned short number
+    memcpy(&number, data + pos, 2)
+    return number
+
 cdef inline long long word_raw(const unsigned char *data, long long pos) noexcept nogil:
     cdef unsigned int word
     memcpy(&word, data + pos, 4)

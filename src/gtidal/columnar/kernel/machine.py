@@ -68,7 +68,13 @@ copy_raw = copy
 same_raw = same
 ascii_raw = is_ascii
 word_raw = word_at
+put_short_raw = put_short
+put_long_raw = put_long
 long_raw = long_at
+
+
+def short_raw(data, pos):
+    return int.from_bytes(data[pos : pos + 2], "little")
 
 
 # --- text: each gives where it ends; callers have checked the room

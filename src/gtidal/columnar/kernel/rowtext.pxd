@@ -69,3 +69,9 @@ cdef long long put_rows(
     const unsigned char[::1] texts, unsigned char[::1] scratch, unsigned char[::1] out, long long at,
     long long[::1] work
 ) noexcept nogil
+
+cpdef long long write_rows(
+    const unsigned char[::1] data, long long pos, long long end, long long before, long long after, long long head,
+    long long head_size, long long between, long long between_size, const int[::1] images, const int[::1] steps,
+    const unsigned char[::1] texts, unsigned char[::1] scratch, unsigned char[::1] out, long long[::1] work
+) noexcept

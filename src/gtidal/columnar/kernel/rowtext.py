@@ -10,11 +10,16 @@ Kinds (``text.row_plans.TextKind``): 1 integer, 2 float, 3 string in quotes, 4 d
 14 unsigned number, 15 set, 16 JSON, 17 vector.
 
 Negative results: -1 there is no room, -2 a value that is not ours. ``work``: 0 and 1 are JSON's, 2 is where the bytes
-read end, 3 where the whole rows written end.
+read end, 3 where the whole rows written end, 4 how many they are.
 """
 
 import gtidal.columnar.kernel.jsontext as jsontext
 import gtidal.columnar.kernel.machine as machine
+
+try:
+    import cython
+except ImportError:  # it is needed to compile only
+    import gtidal.columnar.kernel.without_cython as cython
 
 # Numbers of 64 bits; their C types are in the .pxd.
 ONE = 1
@@ -340,6 +345,7 @@ def put_rows(
     room = out.shape[0]
     work[2] = pos
     work[3] = at
+    work[4] = 0
     while pos < end:
         if head_size + between_size > room - at:
             return -1
@@ -368,4 +374,16 @@ def put_rows(
             return -2
         work[2] = pos
         work[3] = at
+        work[4] += 1
     return 0
+
+
+def write_rows(
+    data, pos, end, before, after, head, head_size, between, between_size, images, steps, texts, scratch, out, work
+):  # fmt: skip
+    """``put_rows`` into an empty buffer."""
+    with cython.nogil:
+        return put_rows(
+            data, pos, end, before, after, head, head_size, between, between_size, images, steps, texts, scratch,
+            out, 0, work,
+        )  # fmt: skip

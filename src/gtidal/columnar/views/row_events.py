@@ -14,12 +14,12 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from gtidal.columnar.arrays import Array, Texts, numbers, timestamps
+from gtidal.columnar.arrays import Array, Texts, constant, numbers, timestamps
 from gtidal.columnar.cells import Cells, Images, RowEvents, count_rows, reference_rows
-from gtidal.columnar.codes import OUTCOMES, Txn
+from gtidal.columnar.codes import NONE, OUTCOMES, Txn
 from gtidal.columnar.following import IS_ROWS, Followed
 from gtidal.columnar.plan import PlanBook
-from gtidal.columnar.schemas import BIGINT
+from gtidal.columnar.schemas import BIGINT, STRING
 from gtidal.columnar.selection import Selector
 from gtidal.columnar.statements import statement_of
 from gtidal.errors import DecodeError, GtidalError, MissingTableMap
@@ -68,7 +68,7 @@ class ChangeBlock:
         return Texts(self.followed.lanes.heap, rows[:, start], rows[:, size]).pick(self.transactions)
 
     def make_file(self) -> pa.Array:
-        return Texts.of([self.file]).one(0, len(self))
+        return constant(self.file, len(self))
 
     def make_position(self) -> pa.Array:
         return numbers(self.index.positions[self.events], BIGINT)
@@ -86,9 +86,14 @@ class ChangeBlock:
         return self.text_of_transaction(Txn.GTID, Txn.GTID_SIZE)
 
     def make_outcome(self) -> pa.Array:
-        return _OUTCOME_TEXTS.pick(self.of_transaction(Txn.OUTCOME))
+        outcomes = self.followed.rows[:, Txn.OUTCOME]
+        if (outcomes == outcomes[0]).all():
+            return constant(OUTCOMES[int(outcomes[0])], len(self))
+        return _OUTCOME_TEXTS.pick(outcomes[self.transactions])
 
     def make_xa(self) -> pa.Array:
+        if (self.followed.rows[:, Txn.XA_SIZE] == NONE).all():
+            return pa.nulls(len(self), STRING)
         return self.text_of_transaction(Txn.XA, Txn.XA_SIZE)
 
 
@@ -113,6 +118,38 @@ class RowNumbers:
             rows[: int(begins[1]) if len(begins) > 1 else count] += following
         self.state = int(positions[-1]), int(rows[-1]) + 1
         return rows if passed_over is None else rows + passed_over
+
+    def number_runs(self, positions: Array, changes: Array, passed_over: Array | None = None) -> Array:
+        """As ``number``, for events with some changes each: the number of each event's first one."""
+        before = np.cumsum(changes) - changes
+        begins = np.concatenate(([True], positions[1:] != positions[:-1]))
+        first = before - np.maximum.accumulate(np.where(begins, before, 0))
+        position, following = self.state
+        if int(positions[0]) == position:
+            first[positions == position] += following
+        self.state = int(positions[-1]), int(first[-1] + changes[-1])
+        return first if passed_over is None else first + passed_over
+
+
+class ImageRuns:
+    """Images of rows events in order, event by event: an update has two images for each change."""
+
+    def __init__(self, followed: Followed, events: Array) -> None:
+        self.count = len(events)
+        self.starts = np.concatenate(([0], np.flatnonzero(events[1:] != events[:-1]) + 1))
+        self.sizes = np.diff(np.append(self.starts, self.count))
+        self.events = events[self.starts]
+        self.operations = OPERATION_OF_TYPE[followed.window.index.types[self.events]]
+        self.has_updates = bool((self.operations == UPDATE).any())
+        self.changes = np.where(self.operations == UPDATE, self.sizes // 2, self.sizes)
+
+    def spread(self, values: Array) -> Array:
+        """A value of each event for all its images."""
+        return np.repeat(values, self.sizes)
+
+    def places(self) -> Array:
+        """Of each image, its place among those of its event."""
+        return np.arange(self.count) - self.spread(self.starts)
 
 
 class RowEventReader(Generic[Odd]):

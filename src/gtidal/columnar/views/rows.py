@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from gtidal.columnar.arrays import Array, Texts
+from gtidal.columnar.arrays import Array, Texts, constant
 from gtidal.columnar.arrow_types import spark_type
 from gtidal.columnar.cells import Images
-from gtidal.columnar.codes import ShapeCode
+from gtidal.columnar.codes import ShapeCode, Txn
 from gtidal.columnar.following import Followed
 from gtidal.columnar.lanes import Block, Lane, TextActions, Unfit
 from gtidal.columnar.plan import Plan, PlanBook
@@ -23,11 +23,10 @@ from gtidal.columnar.typed_values import TypedColumn
 from gtidal.columnar.views.row_events import (
     DELETE,
     INSERT,
-    OPERATION_OF_TYPE,
     UPDATE,
     ChangeBlock,
+    ImageRuns,
     RowEventReader,
-    first_images,
 )
 from gtidal.columns.types import Column
 from gtidal.errors import GtidalError
@@ -63,6 +62,9 @@ class ImageBlock(ChangeBlock):
         self.change_types = change_types
 
     def make_change_type(self) -> pa.Array:
+        first = int(self.change_types[0])
+        if (self.change_types == first).all():
+            return constant(CHANGE_TYPES[first], len(self))
         return _CHANGE_TYPE_TEXTS.pick(self.change_types)
 
 
@@ -105,6 +107,7 @@ class RowReader(RowEventReader[OddRow]):
         self._texts.want(plan, [places[key] for key, _ in self._wanted if key in places])
         found = self._by_columns.get(plan.columns)
         if found is None:
+            self.table.check(plan.columns, self.file, plan.table.header.position)
             base = int(self.book.first.array[plan.number])
             lanes: list[Lane | None] = []
             for key, field in self._wanted:
@@ -145,13 +148,22 @@ class RowReader(RowEventReader[OddRow]):
             except Unfit as unfit:  # the reference decoder gets its event, and says what is wrong
                 self.cells.cut(images, unfit.image)
                 continue
-            operations = OPERATION_OF_TYPE[followed.window.index.types[images.event]]
-            begins = first_images(operations)
-            numbered = self.number(followed, images.event[begins], skipped)
-            rows = numbered[np.cumsum(begins) - 1] if len(numbered) < images.count else numbered
-            change_types = np.where(begins, operations, POSTIMAGE)
-            return self._batch(ImageBlock(self.file, followed, images.event, rows, change_types), made)
+            return self._batch(self._block(followed, images, skipped), made)
         return None
+
+    def _block(self, followed: Followed, images: Images, skipped: Array | None) -> ImageBlock:
+        runs = ImageRuns(followed, images.event)
+        positions = followed.rows[:, Txn.POSITION][followed.lanes.event_txn[runs.events]]
+        passed_over = None if skipped is None else skipped[runs.events]
+        first = self.row_numbers.number_runs(positions, runs.changes, passed_over)
+        change_types = runs.spread(runs.operations)
+        if runs.has_updates:
+            places, is_update = runs.places(), change_types == UPDATE
+            rows = runs.spread(first) + (places >> is_update)
+            change_types = np.where(is_update & (places & 1 == 1), POSTIMAGE, change_types)
+        else:
+            rows = np.arange(runs.count) + runs.spread(first - runs.starts)
+        return ImageBlock(self.file, followed, images.event, rows, change_types)
 
     def _made(self, lane: Lane | None, field: Field, block: Block) -> pa.Array:
         if lane is None:
@@ -172,7 +184,10 @@ class RowReader(RowEventReader[OddRow]):
         return iter(())
 
     def odd_rows(self, followed: Followed, place: int, event: RowsEvent, plan: int) -> Iterator[OddRow]:
-        columns = self.table_of(event).columns
+        table = self.table_of(event)
+        columns = table.columns
+        if id(columns) not in self._typed:
+            self.table.check(columns, self.file, table.header.position)
         typed = self._typed_columns(columns)
         operation = _OPERATIONS[event.operation]
 
