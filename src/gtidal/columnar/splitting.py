@@ -28,7 +28,7 @@ def split(reader: WindowReader, size: int, stretch: int) -> list[Place]:
     format = decoder.format
     if format.version < 4 or decoder.encrypts_events or decoder.stream_cipher is not None:
         return []
-    prover = Prover(format, own_positions=not reader.relay, size=size)
+    prover = Prover(format, own_positions=not reader.relay, size=size, strict=not reader.relay)
     places: list[Place] = []
     cut = stretch
     while cut < size - stretch // 2:

@@ -245,7 +245,8 @@ class WindowReader:
     def _next_by_kernel(self, size: int) -> Window | None:
         self._drop(self._used)
         self._used = 0
-        need = size
+        # Not further than to the stop: a stretch is often shorter than a window.
+        need = size if self.stop is None else min(size, max(self.stop - self._base, 0))
         while True:
             self._fill(max(need, HEADER_SIZE))
             window, need = self._walk()

@@ -156,7 +156,7 @@ class Dump:
 
     def _kernel_rows(self, reader: LogReader, rows: RowPrinter) -> KernelRows | None:
         """If the kernel prints rows, they need not be decoded."""
-        if not self._by_kernel or not hasattr(kernel.rowtext, "write_rows"):  # TEMPORARY
+        if not self._by_kernel:
             return None
         self._decode_rows = reader.decoder.context.decode_rows = False
         return KernelRows(rows)
