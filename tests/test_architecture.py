@@ -21,7 +21,7 @@ ROWS = (
     ("log",),
     ("columnar", "sources"),
     ("requests",),
-    ("views",),
+    ("views", "planning"),
     ("spark", "text"),
     ("cli",),
     ("__main__",),

@@ -4,7 +4,8 @@ command line."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,8 +18,16 @@ from gtidal.events.table_map import TableMap
 from gtidal.gtid import GtidSet, MariadbGtidSet, parse_gtid_set
 from gtidal.log.tables import GENERATED_KEY
 from gtidal.sources.definitions import read_definitions
+from gtidal.sources.files import LogFile
 
 Position = tuple[str | None, int]
+Settle = Callable[[TableMap], tuple[Column, ...]]
+
+OPTIONS = frozenset(
+    ("include_uncommitted", "start", "stop", "include_gtids", "exclude_gtids", "schemas", "tables", "types",
+     "server_ids", "exclude_server_ids", "verify_checksum", "threads", "schema_from", "assume_charset", "key_file")
+)  # fmt: skip
+"""Of all views."""
 _POSITION = re.compile(r"(?:(.+):)?(\d+)")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -58,10 +67,12 @@ def microseconds(moment: datetime) -> int:
     return (span.days * 86400 + span.seconds) * 1_000_000 + span.microseconds
 
 
-def selection_of(
-    options: Mapping[str, Any], had: AnyGtidSet | None, start_time: int | None, stop_time: int | None
-) -> Selection:
-    """``had``: GTIDs that need not be read any more."""
+def selection_of(options: Mapping[str, Any]) -> Selection:
+    """All that is asked for, positions apart."""
+    _, had, start_time = place_of("start", options.get("start"))
+    _, stop_gtids, stop_time = place_of("stop", options.get("stop"))
+    if stop_gtids is not None:
+        raise UsageError("stop is a position or a time; for GTIDs use include_gtids")
     exclude = _gtids(options, "exclude_gtids")
     if had is not None:
         exclude = had if exclude is None else _united(exclude, had)
@@ -139,7 +150,7 @@ def _types(value: Any) -> frozenset[int] | None:
     return frozenset(codes)
 
 
-def settle_of(options: Mapping[str, Any]) -> Callable[[TableMap], tuple[Column, ...]] | None:
+def settle_of(options: Mapping[str, Any]) -> Settle | None:
     """What gives columns the names, signs and charsets that the log does not tell."""
     schema_from, charset = options.get("schema_from"), options.get("assume_charset")
     if schema_from is None and charset is None:
@@ -160,3 +171,55 @@ def settle_of(options: Mapping[str, Any]) -> Callable[[TableMap], tuple[Column, 
         return columns if charset is None else with_charset(columns, charset)
 
     return settle
+
+
+def check_options(options: Mapping[str, Any], images: str = "variant") -> None:
+    if unknown := set(options) - OPTIONS:
+        raise UsageError(f"no option {', '.join(sorted(unknown))}; there are {', '.join(sorted(OPTIONS))}")
+    if images not in ("variant", "json"):
+        raise UsageError(f"images={images!r}: variant or json")
+
+
+def chosen_columns(columns: Sequence[str] | None, names: list[str]) -> tuple[str, ...]:
+    if columns is None:
+        return tuple(names)
+    if isinstance(columns, str):
+        raise UsageError(f"columns={columns!r}: give a list of names")
+    for name in columns:
+        if name not in names:
+            raise UsageError(f"no column {name}; there are {', '.join(names)}")
+    return tuple(columns)
+
+
+@dataclass(frozen=True)
+class Request:
+    """The files of a read, from where to where, and what is selected."""
+
+    files: list[LogFile]
+    start: int | None
+    stop: int | None
+    selection: Selection
+    settle: Settle | None
+
+    @staticmethod
+    def of(files: list[LogFile], options: Mapping[str, Any]) -> Request:
+        start, _, _ = place_of("start", options.get("start"))
+        stop, _, _ = place_of("stop", options.get("stop"))
+        files, first, last = _between(files, start, stop)
+        return Request(files, first, last, selection_of(options), settle_of(options))
+
+
+def _between(
+    files: list[LogFile], start: Position | None, stop: Position | None
+) -> tuple[list[LogFile], int | None, int | None]:
+    """The files from one position to another, and the positions in the first and in the last."""
+    first = _index(files, start[0], "start") if start and start[0] else 0
+    last = _index(files, stop[0], "stop") if stop and stop[0] else len(files) - 1
+    return files[first : last + 1], start[1] if start else None, stop[1] if stop else None
+
+
+def _index(files: list[LogFile], name: str, option: str) -> int:
+    for index, file in enumerate(files):
+        if file.name == name:
+            return index
+    raise UsageError(f"{option}: no file {name} among {', '.join(file.name for file in files[:5])}")

@@ -10,7 +10,7 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from threading import Condition, local
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gtidal.columnar.scanning import LogScan, Scan, Stretch
     from gtidal.columnar.selection import AnyGtidSet
     from gtidal.gtid import GtidSet
+    from gtidal.requests import Request
 
 Paths = str | Path | Iterable[str | Path]
 Bound = str | int | datetime | None
@@ -98,12 +99,9 @@ def changes(
     ``assume_charset``: what text is in where the log does not tell. ``key_file``: for encrypted logs.
     ``threads``: how many read at a time; all processors unless told. The order of rows does not depend on it."""
     from gtidal.columnar.schemas import CHANGES
+    from gtidal.requests import OPTIONS
 
-    options: dict[str, Any] = {
-        name: value
-        for name, value in locals().items()
-        if name in _OPTIONS and name not in ("CHANGES", "columns", "images")
-    }
+    options: dict[str, Any] = {name: value for name, value in locals().items() if name in OPTIONS}
     return _read("changes", paths, CHANGES, columns, options, images)
 
 
@@ -126,8 +124,9 @@ def rows(
     from gtidal.columnar.table_schema import TableSchema
     from gtidal.columnar.table_versions import find_versions
     from gtidal.columnar.windows import WindowReader
+    from gtidal.requests import Request, check_options, chosen_columns
 
-    _check(options, images)
+    check_options(options, images)
     schema_name, dot, name = table.partition(".")
     if not dot or not schema_name or not name:
         raise UsageError(f"table={table!r}: name it with its schema, as in shop.orders")
@@ -142,7 +141,7 @@ def rows(
     if not versions:
         raise UsageError(f"no rows of {table} in {_named(request.files)}; gtidal tables lists what is there")
     merged = TableSchema(schema_name, name, versions, images)
-    chosen = _chosen(columns, merged.arrow_schema().names)
+    chosen = chosen_columns(columns, merged.arrow_schema().names)
     scan = Scan(
         columns=chosen,
         selection=request.selection,
@@ -161,12 +160,6 @@ def _named(files: list[LogFile]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more files" if len(names) > 3 else "")
 
 
-_OPTIONS = frozenset(
-    ("include_uncommitted", "start", "stop", "include_gtids", "exclude_gtids", "schemas", "tables", "types",
-     "server_ids", "exclude_server_ids", "verify_checksum", "threads", "schema_from", "assume_charset", "key_file")
-)  # fmt: skip
-
-
 def _read(
     view: str,
     paths: Paths,
@@ -180,9 +173,10 @@ def _read(
     from gtidal.columnar import kernel
     from gtidal.columnar.scanning import VIEWS, Scan
     from gtidal.columnar.views.changes import schema_of
+    from gtidal.requests import Request, check_options, chosen_columns
 
-    _check(options, images)
-    chosen = _chosen(columns, schema.names)
+    check_options(options, images)
+    chosen = chosen_columns(columns, schema.names)
     kernel.announce()
     files = find_logs(paths)
     request = Request.of(files, options)
@@ -201,75 +195,12 @@ def _read(
     return pa.RecordBatchReader.from_batches(shown, batches)
 
 
-def _check(options: Mapping[str, Any], images: str) -> None:
-    if unknown := set(options) - _OPTIONS:
-        raise UsageError(f"no option {', '.join(sorted(unknown))}; there are {', '.join(sorted(_OPTIONS))}")
-    if images not in ("variant", "json"):
-        raise UsageError(f"images={images!r}: variant or json")
-
-
-def _chosen(columns: Sequence[str] | None, names: list[str]) -> tuple[str, ...]:
-    if columns is None:
-        return tuple(names)
-    if isinstance(columns, str):
-        raise UsageError(f"columns={columns!r}: give a list of names")
-    for name in columns:
-        if name not in names:
-            raise UsageError(f"no column {name}; there are {', '.join(names)}")
-    return tuple(columns)
-
-
 def _threads(given: int | None) -> int:
     if given is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if given < 1:
         raise UsageError(f"threads={given}: at least 1")
     return given
-
-
-# --- what is asked for
-
-
-@dataclass(frozen=True)
-class Request:
-    """The files of a read, from where to where, and what is selected."""
-
-    files: list[LogFile]
-    start: int | None
-    stop: int | None
-    selection: Any
-    settle: Any
-
-    @staticmethod
-    def of(files: list[LogFile], options: Mapping[str, Any]) -> Request:
-        from gtidal.requests import place_of, selection_of, settle_of
-
-        start_at, start_gtids, start_time = place_of("start", options.get("start"))
-        stop_at, stop_gtids, stop_time = place_of("stop", options.get("stop"))
-        if stop_gtids is not None:
-            raise UsageError("stop is a position or a time; for GTIDs use include_gtids")
-        selection = selection_of(options, start_gtids, start_time, stop_time)
-        files, start, stop = _between(files, start_at, stop_at)
-        return Request(files, start, stop, selection, settle_of(options))
-
-
-Position = tuple[str | None, int] | None
-
-
-def _between(
-    files: list[LogFile], start: Position, stop: Position
-) -> tuple[list[LogFile], int | None, int | None]:
-    """The files from one position to another, and the positions in the first and in the last."""
-    first = _index(files, start[0], "start") if start and start[0] else 0
-    last = _index(files, stop[0], "stop") if stop and stop[0] else len(files) - 1
-    return files[first : last + 1], start[1] if start else None, stop[1] if stop else None
-
-
-def _index(files: list[LogFile], name: str, option: str) -> int:
-    for index, file in enumerate(files):
-        if file.name == name:
-            return index
-    raise UsageError(f"{option}: no file {name} among {', '.join(file.name for file in files[:5])}")
 
 
 # --- reading, by one thread or several

@@ -35,10 +35,10 @@ def test_columns(view: str) -> None:
 
 
 def test_options() -> None:
-    from gtidal.views import _OPTIONS
+    from gtidal.requests import OPTIONS
 
     table = PAGE.split("## What is read")[1]
-    for name in _OPTIONS - {"include_uncommitted"}:
+    for name in OPTIONS - {"include_uncommitted"}:
         assert f"`{name}`" in table
     assert "`columns`" in table
     assert "include_uncommitted=True" in PAGE
