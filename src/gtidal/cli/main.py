@@ -5,18 +5,72 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Sequence
-from importlib.metadata import version
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
-from gtidal.cli import bench, demo, dump, gtid, inspect, logs, tables, verify
+import gtidal
 from gtidal.errors import GtidalError, KeyProblem, NotABinlog, UsageError
 
 FINE, DATA_PROBLEM, WRONG_USE = 0, 1, 2
 
+SUMMARIES = {
+    "logs": "The files of a log in order: size, times, GTIDs, how each ends.",
+    "tables": "The tables in the logs: versions, columns, key, rows, bytes.",
+    "inspect": "The events of a log; the bytes of one beside its fields.",
+    "dump": "Print logs as SQL, as mysqlbinlog does.",
+    "verify": "Check logs, and account for every byte of them.",
+    "gtid": "Compare and combine GTID sets; the file to start from.",
+    "bench": "Measure how fast logs are read here.",
+    "demo": "A guided tour over a sample log.",
+}
+"""The commands, each in the module of its name."""
+
+
+class Commands(Mapping[str, Any]):
+    """The commands by name. The module of one is loaded when it is looked up: none waits for another's libraries."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in SUMMARIES:
+            raise KeyError(name)
+        return _load(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(SUMMARIES)
+
+    def __len__(self) -> int:
+        return len(SUMMARIES)
+
+
+@cache
+def _load(name: str) -> Any:
+    found = typer.Typer(rich_markup_mode=None)
+    import_module(f"gtidal.cli.{name}").register(found)
+    return typer.main.get_group(found).commands[name]
+
+
+class CommandGroup(TyperGroup):
+    """Lists its commands without loading them."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands: Any = Commands()
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(SUMMARIES)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(SUMMARIES.items()))
+
+
 app = typer.Typer(
     name="gtidal",
+    cls=CommandGroup,
     help="MySQL's and MariaDB's binary logs: see every event, dump, verify, compare GTID sets.",
     no_args_is_help=True,
     add_completion=False,
@@ -26,17 +80,19 @@ app = typer.Typer(
 )
 
 
-@app.callback(invoke_without_command=True)
-def options(show_version: bool = typer.Option(False, "--version", help="Print the version.")) -> None:
-    if show_version:
-        from gtidal.columnar import kernel  # here, so that other commands start without it
-
-        typer.echo(f"gtidal {version('gtidal')} (kernel: {kernel.IMPLEMENTATION})")
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"gtidal {gtidal.__version__} (kernel: {gtidal.kernel})")
         raise typer.Exit
 
 
-for _module in (logs, tables, inspect, dump, verify, gtid, bench, demo):
-    _module.register(app)
+@app.callback()
+def options(
+    show_version: bool = typer.Option(
+        False, "--version", help="Print the version.", callback=_print_version, is_eager=True
+    ),
+) -> None:
+    """What can stand before a command."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sys
 from collections.abc import Iterator
 
-from rich.cells import cell_len
-from rich.console import Console
-from rich.text import Text
+from rich.cells import cell_len, set_cell_size
 
 DEFAULT_WIDTH = 100
 NARROWEST = 60
@@ -37,9 +36,7 @@ def cut(text: str, width: int) -> str:
     """``text`` in at most ``width`` cells; what was cut shows as an ellipsis."""
     if cell_len(text) <= width:
         return text
-    shown = Text(text)
-    shown.truncate(max(width, 1), overflow="ellipsis")
-    return shown.plain
+    return set_cell_size(text, max(width, 1) - 1) + "…"
 
 
 def wrap(text: str, width: int) -> Iterator[str]:
@@ -64,18 +61,29 @@ def wrap(text: str, width: int) -> Iterator[str]:
     yield line
 
 
+_CAN_FORCE_COLOURS = ("FORCE_COLOR", "TTY_COMPATIBLE")
+
+
 class Screen:
-    """Where a command writes its lines."""
+    """Where a command writes its lines. What colours them is loaded only if there may be colours."""
 
     def __init__(self) -> None:
-        self.console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, soft_wrap=True)
-        self.coloured = self.console.is_terminal and not self.console.no_color
+        self.coloured = False
+        if sys.stdout.isatty() or any(map(os.environ.get, _CAN_FORCE_COLOURS)):
+            from rich.console import Console
+
+            self._console = Console(
+                file=sys.stdout, highlight=False, markup=False, emoji=False, soft_wrap=True
+            )
+            self.coloured = self._console.is_terminal and not self._console.no_color
         self.width = max(shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns, NARROWEST)
 
     def line(self, *parts: Part) -> None:
         if self.coloured:
+            from rich.text import Text
+
             styled = Text.assemble(*((part, style) for part, style in parts if part))
             styled.rstrip()
-            self.console.print(styled)
+            self._console.print(styled)
         else:
             sys.stdout.write("".join(part for part, _ in parts).rstrip() + "\n")

@@ -10,8 +10,6 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from gtidal.cli.heads import read_head
 from gtidal.cli.logs import facts_record
@@ -285,6 +283,10 @@ class Bar:
 
 class ProgressBar(Bar):
     def __init__(self, total: int) -> None:
+        # here, so that what is no terminal does not wait for it
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
         columns = (TextColumn("verifying"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
         # rich would print our lines above the bar, that is to stderr: good where both are one terminal.
         redirect = sys.stdout.isatty()
