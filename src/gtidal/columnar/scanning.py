@@ -14,17 +14,15 @@ from typing import BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from gtidal.columnar.arrays import Array
 from gtidal.columnar.cells import count_rows
 from gtidal.columnar.codes import Txn
 from gtidal.columnar.following import IS_ROWS, Followed, Follower
 from gtidal.columnar.index import Index
 from gtidal.columnar.plan import PlanBook, Settle
-from gtidal.columnar.schemas import VARIANT
 from gtidal.columnar.selection import Selection, Selector
 from gtidal.columnar.table_schema import TableSchema
-from gtidal.columnar.variant import encode_detail
 from gtidal.columnar.views.changes import ChangeReader
+from gtidal.columnar.views.details import DetailWriter
 from gtidal.columnar.views.events import EventColumns
 from gtidal.columnar.views.rows import RowReader
 from gtidal.columnar.views.transactions import NEED_COUNTS, TransactionColumns
@@ -86,6 +84,7 @@ class LogScan:
         self.selector = Selector(scan.selection, self.book)
         self.follower = Follower(self.reader.decoder, self.book)
         self.follower.keep_errors = True
+        self._details = DetailWriter(self.follower)
         self._changes: ChangeReader | None = None
         self._rows: RowReader | None = None
         self.go_to(stretch)
@@ -108,19 +107,10 @@ class LogScan:
             followed = follower.follow(window)
             places = self.selector.events(followed)
             for some in np.array_split(places, -(-len(places) // MOST_ROWS)) if len(places) else ():
-                details = self._details(followed, some) if wants_detail else None
+                details = self._details.column(followed, some) if wants_detail else None
                 yield EventColumns(followed, self.file, some, details).batch(columns)
             if followed.error is not None:
                 raise followed.error
-
-    def _details(self, followed: Followed, places: Array) -> pa.Array:
-        asked = dict(reversed(followed.asked))
-        details = []
-        for place in places.tolist():
-            event = asked.get(place) or self.follower.decode_alone(followed, place)
-            value, metadata = encode_detail(event)
-            details.append({"value": value, "metadata": metadata})
-        return pa.array(details, VARIANT)
 
     def transactions(self) -> Iterator[pa.RecordBatch]:
         columns = self.scan.columns

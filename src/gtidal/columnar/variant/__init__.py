@@ -8,7 +8,7 @@ over comes here, and these modules judge it.
 
 from gtidal.columnar.variant.detail import encode_detail
 from gtidal.columnar.variant.images import ImageEncoder, encode_image
-from gtidal.columnar.variant.reading import decode, decode_typed, json_text
+from gtidal.columnar.variant.reading import decode, decode_typed, json_text, places_in
 from gtidal.columnar.variant.writing import LARGEST, encode_value
 
 __all__ = [
@@ -20,4 +20,5 @@ __all__ = [
     "encode_image",
     "encode_value",
     "json_text",
+    "places_in",
 ]

@@ -11,7 +11,7 @@ import datetime
 import uuid
 from collections.abc import Callable, Container, Iterable
 from dataclasses import fields, is_dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from gtidal.columnar.variant.writing import encode_value
@@ -72,6 +72,9 @@ _DERIVED = (
 )
 """Properties of events, and of their parts, that say what the fields do not."""
 
+_PLAIN = frozenset((int, str, bool))
+"""Most fields are of these, which are what they are."""
+
 _COLUMN = (
     *("metadata", "nullable", "unsigned", "geometry_type", "dimension", "visible"),
     *("key_position", "key_prefix"),
@@ -87,7 +90,7 @@ def encode_detail(event: Event) -> tuple[bytes, bytes]:
 
 
 def _detail(event: Event) -> Detail:
-    hidden = {name for kind, names in _HIDDEN.items() if isinstance(event, kind) for name in names}
+    hidden = _hidden(type(event))  # type: ignore[arg-type]  # classes are hashable
     found = _record(event, hidden)
     for name in _SIZED:
         if name in hidden and getattr(event, name):
@@ -98,27 +101,40 @@ def _detail(event: Event) -> Detail:
     return found
 
 
+@cache
+def _hidden(kind: type[Event]) -> frozenset[str]:
+    return frozenset(name for base, names in _HIDDEN.items() if issubclass(kind, base) for name in names)
+
+
+@cache
+def _names(kind: type[Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of a record's fields, and of what it derives from them."""
+    derived = [name for name in _DERIVED if isinstance(getattr(kind, name, None), property | cached_property)]
+    return tuple(part.name for part in fields(kind)), tuple(derived)
+
+
 def _record(record: Any, hidden: Container[str] = ()) -> Detail:
     """The fields of a record, and what it derives from them."""
     found: Detail = {}
-    for part in fields(record):
-        name = part.name
+    names, derived = _names(type(record))  # type: ignore[arg-type]  # classes are hashable
+    for name in names:
         value = getattr(record, name)
         if name not in hidden and value is not None and (value or name not in _SELDOM):
             found[name] = _plain(value, name)
-    for name in _DERIVED:
-        if isinstance(getattr(type(record), name, None), property | cached_property):
-            try:
-                value = getattr(record, name)
-            except DecodeError:  # the fields, which are there, do not make one
-                continue
-            if value is not None:
-                found[name] = _plain(value, name)
+    for name in derived:
+        try:
+            value = getattr(record, name)
+        except DecodeError:  # the fields, which are there, do not make one
+            continue
+        if value is not None:
+            found[name] = _plain(value, name)
     return found
 
 
 def _plain(value: Any, name: str) -> Any:
     """A field's value as one that VARIANT has."""
+    if value.__class__ in _PLAIN:
+        return value
     if isinstance(value, bytes):
         return _bytes(value, name)
     if isinstance(value, Gtid | MariadbGtid | XaId):

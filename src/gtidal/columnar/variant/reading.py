@@ -298,6 +298,23 @@ def decode(value: bytes, metadata: bytes) -> Any:
     return _PythonWalker(value, metadata).run()
 
 
+class _PlaceWalker(_PythonWalker):
+    scalars: dict[int, Scalar] = dict.fromkeys(TYPE_NAMES, bytes)
+
+    def read(self, pos: int, end: int, depth: int) -> Any:
+        before = self.budget
+        found = super().read(pos, end, depth)
+        if not isinstance(found, bytes):
+            return found
+        stop = pos + before - self.budget
+        return range(stop - len(found), stop)
+
+
+def places_in(value: bytes, metadata: bytes) -> Any:
+    """As ``decode``, but each primitive is the range of ``value`` where its content lies."""
+    return _PlaceWalker(value, metadata).run()
+
+
 def _typed(kind: int) -> Scalar:
     name = TYPE_NAMES[kind]
     exact: Scalar
