@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from gtidal.cli.main import main
@@ -265,19 +264,15 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int, int], None]:
     """Makes windows, tasks and buffers so small that everything ends in the middle of something."""
 
     def make(window: int, task: int, room: int) -> None:
-        def init(self: Any) -> None:
-            self.out = np.zeros(room, np.uint8)
-            self.scratch = np.zeros(64, np.uint8)
-            self.work = memoryview(np.zeros(16, np.int64))
-            self.progress = memoryview(np.zeros(8, np.int64))
-
         monkeypatch.setattr(files, "CHUNK", window)
         monkeypatch.setattr(dumping, "_WINDOW", window)
         monkeypatch.setattr(stretches, "_TASK", task)
         monkeypatch.setattr(stretches, "_BATCH", window)
         monkeypatch.setattr(printer, "_LARGE_PAYLOAD", 0)
         monkeypatch.setattr(ordered, "_IN_MEMORY", 100)
-        monkeypatch.setattr(stretch.Buffers, "__init__", init)
+        monkeypatch.setattr(stretch, "_BUFFER", room)
+        monkeypatch.setattr(stretch, "_SCRATCH", 64)
+        monkeypatch.setattr(stretch, "_SHORT", room // 4)
 
     return make
 

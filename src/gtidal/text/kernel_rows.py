@@ -11,7 +11,7 @@ from gtidal.events.table_map import TableMap
 from gtidal.text.lexicon import Lexicon, Word
 from gtidal.text.row_plans import RowPlans
 from gtidal.text.rows import RowPrinter
-from gtidal.text.stretch import Buffers
+from gtidal.text.stretch import Buffers, Spare
 
 _FULL, _NOT_OURS = -1, -2
 _MOST_PLANS = 1000
@@ -24,7 +24,7 @@ class KernelRows:
 
     def __init__(self, rows: RowPrinter) -> None:
         self._rows = rows
-        self._buffers = Buffers()
+        self._buffers = Buffers(Spare())
         self._forget()
 
     def _forget(self) -> None:

@@ -16,7 +16,7 @@ _IN_MEMORY = 16 << 20
 _WAITING_PER_THREAD = 4
 
 Sink = Callable[[Any], object]
-"""Takes a piece of text; the buffer is used again afterwards."""
+"""Takes a piece of text, which is its own."""
 
 
 class Target(Protocol):
@@ -52,18 +52,26 @@ class Kept:
 class OrderedText:
     """Runs tasks, at once or in threads, and writes what they give in order."""
 
-    def __init__(self, out: Target, note_damage: Callable[[GtidalError], None], threads: int) -> None:
+    def __init__(
+        self,
+        out: Target,
+        note_damage: Callable[[GtidalError], None],
+        threads: int,
+        recycle: Callable[[Any], object] = lambda piece: None,
+    ) -> None:
+        """``recycle`` gets each piece of text once it is written."""
         self.out = out
         self.body = Kept()
         self.foot = Kept()
         self._note_damage = note_damage
+        self._recycle = recycle
         self._most = _WAITING_PER_THREAD * threads
         self._pool = ThreadPoolExecutor(threads, "gtidal-dump") if threads > 1 else None
         self._queue: deque[Callable[[], None]] = deque()
 
     def submit(self, task: Task, target: Target) -> None:
         if self._pool is None:
-            self._note(task(target.write))
+            self._note(task(lambda piece: self._write(piece, target)))
             return
         future = self._pool.submit(_collect, task)
         self._later(lambda: self._finish(future, target))
@@ -96,18 +104,22 @@ class OrderedText:
         self.body.take(self.out)
         self.foot.take(self.out)
 
-    def _finish(self, future: Future[tuple[list[bytes], list[GtidalError]]], target: Target) -> None:
+    def _finish(self, future: Future[tuple[list[Any], list[GtidalError]]], target: Target) -> None:
         pieces, damage = future.result()
         for piece in pieces:
-            target.write(piece)
+            self._write(piece, target)
         self._note(damage)
+
+    def _write(self, piece: Any, target: Target) -> None:
+        target.write(piece)
+        self._recycle(piece)
 
     def _note(self, damage: Iterable[GtidalError]) -> None:
         for error in damage:
             self._note_damage(error)
 
 
-def _collect(task: Task) -> tuple[list[bytes], list[GtidalError]]:
-    pieces: list[bytes] = []
-    damage = list(task(lambda piece: pieces.append(bytes(piece))))
+def _collect(task: Task) -> tuple[list[Any], list[GtidalError]]:
+    pieces: list[Any] = []
+    damage = list(task(pieces.append))
     return pieces, damage

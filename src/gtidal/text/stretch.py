@@ -34,9 +34,14 @@ ENDS, OPENS = 2, 8
 ACT_FIELDS = 8
 _MAGIC_AS_TIME = int.from_bytes(b"\xfebin", "little")
 _BUFFER = 4 << 20
+_SCRATCH = 1 << 20
 _LARGEST_BUFFER = 1 << 33
 _MARKED = np.zeros(256, np.uint8)
 _MARKED[[FormatDescription.code, StartV3.code, StartEncryption.code]] = 1
+_SHORT = 1 << 16
+"""Text of this size is copied: a whole buffer would wait with it until it is written."""
+_USUAL_EVENT = 100
+"""Bytes, for the size of an index. Where events are shorter, a stretch ends when it is full."""
 _NO_BYTES, _NO_NUMBERS = memoryview(b""), memoryview(np.zeros(0, np.int64))
 
 
@@ -50,7 +55,7 @@ class Stretch:
         self.data = memoryview(source)
         self.format: Format = decoder.format
         self.file = decoder.file
-        self.index = index = Index(max((len(source) - offset) // 40, 64))
+        self.index = index = Index(max((len(source) - offset) // _USUAL_EVENT, 64))
         progress = memoryview(np.zeros(8, np.int64))
         compare = 2 if compare_checksums else 1
         self.code: int = kernel.walk.walk(
@@ -93,21 +98,49 @@ class Stretch:
         return self.acts[ACT_FIELDS * first + 1 : ACT_FIELDS * last : ACT_FIELDS]
 
 
+class Spare:
+    """Arrays whose text is written, for new text: memory that is used for the first time costs more than the text."""
+
+    def __init__(self) -> None:
+        self._arrays: list[Array] = []
+
+    def take(self) -> Array:
+        try:
+            return self._arrays.pop()
+        except IndexError:
+            return np.zeros(_BUFFER, np.uint8)
+
+    def give(self, piece: memoryview | bytes) -> None:
+        """A piece of text, as ``Buffers.taken`` gave it."""
+        array = memoryview(piece).obj
+        if isinstance(array, np.ndarray) and len(array) == _BUFFER:
+            self._arrays.append(array)
+
+
 class Buffers(local):
     """A thread's own."""
 
-    def __init__(self) -> None:
-        self.out = np.zeros(_BUFFER, np.uint8)
-        self.scratch = np.zeros(1 << 20, np.uint8)
+    def __init__(self, spare: Spare) -> None:
+        self._spare = spare
+        self.out = spare.take()
+        self.scratch = np.zeros(_SCRATCH, np.uint8)
         self.work = memoryview(np.zeros(16, np.int64))
         self.progress = memoryview(np.zeros(8, np.int64))
+
+    def taken(self, size: int) -> memoryview | bytes:
+        """The text in ``out``, which stays as it is: what follows is written elsewhere."""
+        text = memoryview(self.out)[:size]
+        if size < _SHORT:
+            return bytes(text)
+        self.out = self._spare.take()
+        return text
 
     def grow(self) -> None:
         size = 2 * len(self.out)
         if size > _LARGEST_BUFFER:
             raise MemoryError(f"a row's text of more than {_LARGEST_BUFFER} bytes")
         self.out = np.zeros(size, np.uint8)
-        self.scratch = np.zeros(size, np.uint8)
+        self.scratch = np.zeros(max(size, len(self.scratch)), np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +169,13 @@ class Writer:
         resume = carried = 0
         while True:
             progress[1], progress[2] = 0, resume
-            out = memoryview(buffers.out)
             code = kernel.eventtext.write(
                 part, self.stretch.data, *self.stretch.views, event, last, *self.arrays,
-                memoryview(buffers.scratch), out, buffers.work, progress,
+                memoryview(buffers.scratch), memoryview(buffers.out), buffers.work, progress,
             )  # fmt: skip
             stopped, used, resumed, began = progress[0], progress[1], progress[2], progress[3]
             if used:
-                sink(out[:used])
+                sink(buffers.taken(used))
             if code == DONE:
                 return
             if part == ALL and (code == FOREIGN or (not used and self._opens(stopped))):

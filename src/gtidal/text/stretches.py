@@ -46,6 +46,7 @@ from gtidal.text.stretch import (
     WALKED_ALL,
     Array,
     Buffers,
+    Spare,
     Stretch,
     Writer,
 )
@@ -88,9 +89,10 @@ class StretchPrinter:
         threads: int = 1,
     ) -> None:
         self.printer = printer
-        self._text = OrderedText(out, note_damage, threads)
+        spare = Spare()
+        self._text = OrderedText(out, note_damage, threads, spare.give)
         self._rows = rows
-        self._buffers = Buffers()
+        self._buffers = Buffers(spare)
         self._clock = Clock()
         self._held = b""
         self._open = False
