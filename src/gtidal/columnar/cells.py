@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from gtidal.columnar import kernel
-from gtidal.columnar.arrays import Array
 from gtidal.columnar.following import Followed
 from gtidal.columnar.plan import PlanBook
-from gtidal.columnar.windows import Window
+from gtidal.columnar.windows import Array, Window
 from gtidal.errors import GtidalError
 from gtidal.events.frame import HEADER_SIZE, decode_event
 from gtidal.events.registry import Context

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gtidal.columnar.arrays import Array
 from gtidal.columnar.codes import KINDS, NONE, OUTCOMES, Txn
 from gtidal.columnar.following import NO_TRANSACTION, ROWS_TYPES, Followed
 from gtidal.columnar.plan import PlanBook
-from gtidal.columnar.windows import GtidFilter, Window
+from gtidal.columnar.windows import Array, GtidFilter, Window
 from gtidal.errors import UsageError
 from gtidal.events.table_map import TableMap
 from gtidal.gtid import GtidSet, MariadbGtidSet, parse_uuid
