@@ -8,6 +8,7 @@ from typing import BinaryIO
 
 import numpy as np
 
+from gtidal.columnar.flat import distinct
 from gtidal.columnar.surveying import Feed, Ordinary, Survey
 from gtidal.errors import GtidalError, KeyProblem, NotABinlog, Truncated
 from gtidal.events.registry import EVENTS
@@ -157,7 +158,11 @@ def note_tables(catalog: TableCatalog, survey: Survey, found: Ordinary, file: st
     places = np.sort(np.concatenate((found.table_maps, rows)))
     if not len(places):
         return
-    plans, firsts, numbers = np.unique(plan_of[places], return_index=True, return_inverse=True)
+    plans = distinct(plan_of[places])
+    numbers = np.searchsorted(plans, plan_of[places])
+    firsts, lasts = np.zeros_like(plans), np.zeros_like(plans)
+    order = np.arange(len(places))
+    firsts[numbers[::-1]], lasts[numbers] = order[::-1], order
     sizes = np.bincount(numbers, index.sizes[places])
     versions = {}
     for number in np.argsort(firsts).tolist():
@@ -168,11 +173,10 @@ def note_tables(catalog: TableCatalog, survey: Survey, found: Ordinary, file: st
         version = catalog.version(table, file, position, int(index.timestamps[place]))
         version.bytes += int(sizes[number])
         versions[int(plans[number])] = table, version
-    lasts = len(places) - 1 - np.unique(numbers[::-1], return_index=True)[1]
     for number in np.argsort(lasts).tolist():  # the latest version is the one seen last
         catalog.version(versions[int(plans[number])][0], file, 0, 0)
     counted = survey.count_rows(found.followed, rows)
-    for code in np.unique(index.types[rows]).tolist():
+    for code in distinct(index.types[rows]).tolist():
         of_type = index.types[rows] == code
         sums = np.bincount(plan_of[rows[of_type]], counted[of_type])
         for plan in np.flatnonzero(sums).tolist():

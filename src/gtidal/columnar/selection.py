@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gtidal.columnar.codes import KINDS, NONE, OUTCOMES, Txn
+from gtidal.columnar.flat import is_one_of
 from gtidal.columnar.following import NO_TRANSACTION, ROWS_TYPES, Followed
 from gtidal.columnar.plan import PlanBook
 from gtidal.columnar.windows import Array, GtidFilter, Window
@@ -130,16 +131,16 @@ class Selector:
         index, selection = window.index, self.selection
         keep = np.ones(count, bool)
         if selection.types is not None:
-            keep &= np.isin(index.types[:count], list(selection.types))
+            keep &= is_one_of(index.types[:count], selection.types)
         return keep & self._servers(index.server_ids[:count])
 
     def _servers(self, server_ids: Array) -> Array:
         selection = self.selection
         keep = np.ones(len(server_ids), bool)
         if selection.server_ids is not None:
-            keep &= np.isin(server_ids, list(selection.server_ids))
+            keep &= is_one_of(server_ids, selection.server_ids)
         if selection.exclude_server_ids:
-            keep &= ~np.isin(server_ids, list(selection.exclude_server_ids))
+            keep &= ~is_one_of(server_ids, selection.exclude_server_ids)
         return keep
 
     def _times(self, seconds: Array) -> Array:
@@ -203,7 +204,7 @@ class Selector:
             # XA ROLLBACK, apart from what it rolls back: the fate of what was shown as prepared.
             fates = (kinds == KINDS.index(XA)) & (outcomes == OUTCOMES.index(ROLLBACK))
             fates &= followed.rows[:, Txn.EVENTS] <= 2
-            keep &= np.isin(outcomes, [OUTCOMES.index(COMMIT), OUTCOMES.index(PREPARED)]) | fates
+            keep &= is_one_of(outcomes, (OUTCOMES.index(COMMIT), OUTCOMES.index(PREPARED))) | fates
         return keep
 
     def with_selected_events(self, followed: Followed) -> Array:
@@ -215,7 +216,7 @@ class Selector:
             return np.ones(len(rows), bool)
         keep = np.ones(count, bool)
         if selection.types is not None:
-            keep &= np.isin(followed.window.index.types[:count], list(selection.types))
+            keep &= is_one_of(followed.window.index.types[:count], selection.types)
         if selection.by_table:
             keep &= self.of_tables(followed) | self._statements(followed)
         numbers = followed.lanes.event_txn[:count][keep]

@@ -19,6 +19,7 @@ import numpy as np
 from gtidal.columnar import kernel
 from gtidal.columnar.cells import NOT_OURS, RowEvents
 from gtidal.columnar.codes import NONE, ShapeCode, Txn
+from gtidal.columnar.flat import is_one_of
 from gtidal.columnar.following import ASK, DONE, FULL, IS_ROWS, OPEN, TABLE, Followed, Follower
 from gtidal.columnar.plan import PlanBook
 from gtidal.columnar.windows import Array, Place, Window, WindowReader
@@ -538,7 +539,7 @@ class RowChecker:
         for number in range(len(self._refusing), len(book.plans)):
             plan = book.plans[number]
             first, width = int(book.first.array[number]), len(plan.columns)
-            refuses = np.isin(book.shape.array[first : first + width], _REFUSING).any()
+            refuses = is_one_of(book.shape.array[first : first + width], _REFUSING).any()
             self._refusing = np.append(self._refusing, bool(refuses))
             self._broken = np.append(self._broken, width != len(plan.table.types))
 

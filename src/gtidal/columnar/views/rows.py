@@ -13,6 +13,7 @@ from gtidal.columnar.arrays import Array, Texts, constant
 from gtidal.columnar.arrow_types import spark_type
 from gtidal.columnar.cells import Images
 from gtidal.columnar.codes import ShapeCode, Txn
+from gtidal.columnar.flat import distinct
 from gtidal.columnar.following import Followed
 from gtidal.columnar.lanes import Block, Lane, TextActions, Unfit
 from gtidal.columnar.plan import Plan, PlanBook
@@ -126,7 +127,7 @@ class RowReader(RowEventReader[OddRow]):
         """Events whose images have the same layout, as long as they follow each other."""
         plans = followed.lanes.event_plan[places]
         numbers = np.zeros(len(self.book.plans), np.int64)
-        for plan in np.unique(plans).tolist():
+        for plan in distinct(plans).tolist():
             numbers[plan] = self.layout(self.book.plans[plan]).number
         layouts = numbers[plans]
         yield from np.split(places, np.flatnonzero(layouts[1:] != layouts[:-1]) + 1)

@@ -20,6 +20,7 @@ from gtidal.columnar.arrays import (
     unsigned,
 )
 from gtidal.columnar.codes import KINDS, NONE, OUTCOMES, Txn
+from gtidal.columnar.flat import distinct
 from gtidal.columnar.following import Followed
 from gtidal.columnar.plan import PlanBook
 from gtidal.columnar.schemas import BIGINT, STRING, TRANSACTIONS
@@ -68,9 +69,12 @@ class TransactionColumns:
         return texts.pick(np.arange(len(self), dtype=np.int32))
 
     def version(self, place: Txn) -> pa.Array:
-        known, codes = np.unique(self.of(place), return_inverse=True)
+        values = self.of(place)
+        known = distinct(values)
         texts = [None if number == NONE else version_text(number) for number in known.tolist()]
-        return Texts.of(texts).pick(codes)
+        if len(texts) == 1 and texts[0] is not None:
+            return constant(texts[0], len(values))
+        return Texts.of(texts).pick(np.searchsorted(known, values))
 
     def row_only(self) -> pa.Array:
         values = self.of(Txn.ROW_ONLY)
