@@ -83,6 +83,7 @@ $(PACKAGES):
 	@rm -rf $(VENV)
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --no-compile --require-hashes --requirement requirements.lock
+	@$(BIN)/python -m compileall -q -j 0 -x '[/.]tests?/' $(VENV)/lib > /dev/null 2>&1 || true  # else every start compiles
 	@touch $@
 
 $(INSTALLED): $(PACKAGES)
