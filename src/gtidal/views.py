@@ -223,7 +223,7 @@ def _batches(read: Any, request: Request, scan: Scan, threads: int) -> Iterator[
     yield from _coalesced(_in_parallel(read, tasks, scan, threads))
 
 
-_STRETCH = 8 << 20
+_STRETCH = 15 << 19
 """What a thread reads at a time; its batches wait for those before them."""
 _READ_AHEAD = 128 << 20
 """Bytes of batches that may wait, of all threads together. One transaction may be larger than that."""

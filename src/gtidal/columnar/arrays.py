@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from gtidal.columnar import kernel
 from gtidal.columnar.codes import NONE
+from gtidal.columnar.memory import offsets_room, room
 from gtidal.columnar.schemas import STRING, STRINGS, TIMESTAMP, UNSIGNED
 
 Array = np.ndarray[Any, Any]
@@ -79,8 +80,7 @@ class Texts:
         assert not code
         if progress[1] == count:
             return pa.nulls(count, kind)
-        out = np.empty(max(progress[0], 1), np.uint8)
-        offsets = np.empty(count + 1, np.int32)
+        out, offsets = room(progress[0]), offsets_room(count)
         code = kernel.gather.picked(
             memoryview(self.heap), memoryview(self.starts), memoryview(self.sizes), memoryview(codes), 0, count,
             memoryview(out), memoryview(offsets),
@@ -109,7 +109,7 @@ def picked_numbers(values: Array, codes: Array, kind: pa.DataType) -> pa.Array:
     """The numbers (int64) at these places; below 0: null."""
     count = len(codes)
     codes = np.ascontiguousarray(codes, np.int32)
-    out = np.empty(count, np.int64)
+    out = room(8 * count).view(np.int64)
     progress = memoryview(np.zeros(1, np.int64))
     flat = memoryview(np.ascontiguousarray(values))
     code = kernel.gather.numbers(flat, memoryview(codes), count, memoryview(out), progress)
@@ -158,7 +158,7 @@ def lists_by_code(texts: Sequence[Sequence[str] | None], codes: Array) -> pa.Arr
     first = np.cumsum(sizes) - sizes
     there = np.array([each is not None for each in texts] or [False])
     members = [text for each in texts for text in each or ()]
-    offsets = np.empty(count + 1, np.int32)
+    offsets = offsets_room(count)
     numbers_of = np.empty(count * int(sizes.max()), np.int32)
     progress = memoryview(np.zeros(2, np.int64))
     code = kernel.gather.listed(

@@ -15,7 +15,7 @@ from gtidal.columnar.arrays import Array, Texts, booleans
 from gtidal.columnar.arrow_types import GEOMETRY, VECTOR, holds_text, list_of, logical_type, spark_type
 from gtidal.columnar.cells import FULL, Cells, Images
 from gtidal.columnar.codes import ShapeCode
-from gtidal.columnar.memory import room
+from gtidal.columnar.memory import offsets_room, room
 from gtidal.columnar.plan import Plan, PlanBook
 from gtidal.columnar.schemas import STRING, VARIANT
 from gtidal.columnar.variant import json_text
@@ -175,7 +175,7 @@ class Lane:
         bits = np.unpackbits(out.reshape(count, 8), axis=1, bitorder="little")
         check(bits[:, labels:].any(axis=1))
         members = self._labels.pick(np.nonzero(bits)[1], self.own.value_type)
-        offsets = np.zeros(count + 1, np.int32)
+        offsets = offsets_room(count)
         np.cumsum(bits.sum(axis=1), out=offsets[1:])
         kind = list_of(self.own.value_type)
         buffers = [_mask(valid), pa.py_buffer(offsets)]
@@ -186,7 +186,7 @@ class Lane:
     def _spans(self, block: Block) -> tuple[Array, Array, Array, int]:
         """Bytes, offsets, states of validity, how many nulls."""
         cells, count = block.cells, block.count
-        offsets, valid = np.zeros(count + 1, np.int32), np.empty(count, np.uint8)
+        offsets, valid = offsets_room(count), np.empty(count, np.uint8)
         size = self._room.first(count)
         while True:
             out = room(size)
@@ -226,7 +226,7 @@ class Lane:
 
     def _geometry(self, block: Block) -> pa.Array:
         cells, count = block.cells, block.count
-        srids, offsets = np.empty(count, np.int32), np.zeros(count + 1, np.int32)
+        srids, offsets = np.empty(count, np.int32), offsets_room(count)
         valid = np.empty(count, np.uint8)
         size = self._room.first(count)
         while True:
@@ -256,7 +256,7 @@ class Lane:
 
     def _document(self, block: Block) -> pa.Array:
         cells, count = block.cells, block.count
-        value_offsets, metadata_offsets = np.zeros(count + 1, np.int32), np.zeros(count + 1, np.int32)
+        value_offsets, metadata_offsets = offsets_room(count), offsets_room(count)
         valid = np.empty(count, np.uint8)
         value = room(self._room.first(count))
         metadata = room(self._metadata_room.first(count))

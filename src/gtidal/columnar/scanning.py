@@ -18,6 +18,7 @@ from gtidal.columnar.cells import count_rows
 from gtidal.columnar.codes import Txn
 from gtidal.columnar.following import IS_ROWS, Followed, Follower
 from gtidal.columnar.index import Index
+from gtidal.columnar.memory import keeping
 from gtidal.columnar.plan import PlanBook, Settle
 from gtidal.columnar.selection import Selection, Selector
 from gtidal.columnar.table_schema import TableSchema
@@ -264,11 +265,18 @@ def empty_window(window: Window) -> Window:
     return Window(window.data[:1], Index(1), window.format, window.checksum, False, window.end, window.end)
 
 
-Views = dict[str, Callable[[LogScan], Iterator[pa.RecordBatch]]]
-VIEWS: Views = {
-    "events": LogScan.events,
-    "transactions": LogScan.transactions,
-    "changes": LogScan.changes,
-    "rows": LogScan.rows,
+View = Callable[[LogScan], Iterator[pa.RecordBatch]]
+
+
+def _keeping_memory(view: View) -> View:
+    def read(scan: LogScan) -> Iterator[pa.RecordBatch]:
+        with keeping():
+            yield from view(scan)
+
+    return read
+
+
+VIEWS: dict[str, View] = {
+    name: _keeping_memory(getattr(LogScan, name)) for name in ("events", "transactions", "changes", "rows")
 }
 Columns = Sequence[str]

@@ -36,6 +36,22 @@ cdef inline long long open_container(
 @cython.locals(guess=cython.longlong)
 cdef inline long long json_guess(long long size) noexcept nogil
 
+@cython.locals(kind=cython.longlong, number=cython.longlong, pos=cython.longlong, length=cython.longlong)
+cdef inline long long put_plain(
+    const unsigned char *data, unsigned char *value, long long at, long long entry, long long start_of,
+    long long least, long long end_of
+) noexcept nogil
+
+@cython.locals(
+    count=cython.longlong, size=cython.longlong, values_at=cython.longlong, first=cython.longlong,
+    spent=cython.longlong, head=cython.longlong, base=cython.longlong, i=cython.longlong, slot=cython.longlong,
+    begun=cython.longlong, member=cython.longlong, entry=cython.longlong, behind=cython.longlong,
+)
+cdef inline long long put_leaf(
+    const unsigned char *data, unsigned char *value, long long *scratch, long long at, long long limit,
+    long long kind, long long pos, long long end, long long frame, long long id_size
+) noexcept nogil
+
 @cython.locals(
     limit=cython.longlong, budget=cython.longlong, end=cython.longlong, kind=cython.longlong, pos=cython.longlong,
     depth=cython.longlong, number=cython.longlong, sql_type=cython.longlong, length=cython.longlong,
@@ -43,7 +59,7 @@ cdef inline long long json_guess(long long size) noexcept nogil
     member=cython.longlong, width=cython.longlong, start_of=cython.longlong, end_of=cython.longlong,
     values_at=cython.longlong, least=cython.longlong, count=cython.longlong, following=cython.longlong,
     begun=cython.longlong, pool=cython.longlong, is_object=cython.longlong, is_new=cython.longlong,
-    plain=cython.longlong, entry=cython.longlong, offset=cython.longlong,
+    plain=cython.longlong, entry=cython.longlong, behind=cython.longlong,
 )
 cdef long long put_json(
     const unsigned char *data, const unsigned char *names, unsigned char *value, long long *scratch,

@@ -163,6 +163,105 @@ def json_guess(size):
     return guess if guess < 65536 else 2 * size + 128
 
 
+def put_plain(data, value, at, entry, start_of, least, end_of):
+    """The member at ``entry`` of a small container, if it is no container and needs no closer look: gives where it
+    ends, or -1. There is room for 65 bytes."""
+    kind = data[entry]
+    number = read(data, entry + 1, 2)
+    if kind == 5:
+        return put_integer(value, at, (number ^ 32768) - 32768)
+    elif kind == 6:
+        return put_integer(value, at, number)
+    elif kind == 4:
+        if number & 255 > 2:
+            return -1
+        value[at] = number << 2 & 255
+        return at + 1
+    pos = start_of + number
+    if pos < least:
+        return -1
+    if kind == 12:
+        if pos >= end_of:
+            return -1
+        length = data[pos]
+        if length > 63 or length >= end_of - pos or not machine.ascii_raw(data, pos + 1, length):
+            return -1
+        value[at] = length << 2 | 1
+        machine.copy_raw(value, at + 1, data, pos + 1, length)
+        return at + 1 + length
+    elif kind == 11:
+        if end_of - pos < 8:
+            return -1
+        value[at] = 28
+        put(value, at + 1, machine.long_raw(data, pos), 8)
+        return at + 9
+    elif kind == 7:
+        if end_of - pos < 4:
+            return -1
+        return put_integer(value, at, (read(data, pos, 4) ^ SIGN32) - SIGN32)
+    return -1
+
+
+def put_leaf(data, value, scratch, at, limit, kind, pos, end, frame, id_size):
+    """A small container of plain members, in one go: gives where it ends, and leaves in ``scratch[frame + 10]`` what it
+    takes of the budget. -1 if it is none, or has keys that are not known: then nothing has happened."""
+    if end - pos < 4:
+        return -1
+    count = read(data, pos, 2)
+    size = read(data, pos + 2, 2)
+    values_at = pos + 4
+    if kind == 0:
+        values_at += 4 * count
+    first = values_at + 3 * count
+    # Up to this size an offset takes one byte, as ``json_guess`` has it.
+    if size > 140 or size > end - pos or first > pos + size or 8 + count * (id_size + 2) > limit - at:
+        return -1
+    spent = first - pos
+    head = base = 0
+    if kind == 0:
+        if scratch[11] != 1:
+            return -1
+        head = json_keys.find_head(data, scratch, pos, size, kind, count, first - pos)
+        if head == 0:
+            return -1
+        spent += scratch[head + 3]
+        base = scratch[head + 4]
+        value[at] = (id_size - 1 << 2) << 2 | 2
+        value[at + 1] = count
+        at += 2
+        for i in range(count):
+            put(value, at, scratch[base + i] >> 32, id_size)
+            at += id_size
+    else:
+        value[at] = 3
+        value[at + 1] = count
+        at += 2
+    slot = at
+    at += count + 1
+    begun = at
+    for i in range(count):
+        member = i
+        if head:
+            member = scratch[base + i] & 2147483647
+        entry = values_at + 3 * member
+        if limit - at < 160 or at - begun > 255:
+            return -1
+        value[slot + i] = at - begun
+        behind = put_plain(data, value, at, entry, pos, first, pos + size)
+        if behind < 0:
+            return -1
+        if data[entry] == 12:
+            spent += behind - at - 1
+        at = behind
+    if at - begun > 255:
+        return -1
+    value[slot + count] = at - begun
+    scratch[frame + 10] = spent
+    if head:
+        scratch[12] = scratch[head + 5]
+    return at
+
+
 def put_json(data, names, value, scratch, at, start, size, id_size):
     """A document; gives where it ends, -2 or -3. Follows the reference: the same bounds, depth and budget."""
     limit = at + 2 * size + 128
@@ -292,38 +391,25 @@ def put_json(data, names, value, scratch, at, start, size, id_size):
                 if pool:
                     member = scratch[pool + following] & 2147483647
                 entry = values_at + 3 * member
-                number = read(data, entry + 1, 2)
-                pos = start_of + number
                 kind = data[entry]
-                offset = at - begun
-                if kind == 11:
-                    if pos < least or end_of - pos < 8:
+                behind = put_plain(data, value, at, entry, start_of, least, end_of)
+                if behind >= 0:
+                    if kind == 12:
+                        budget -= behind - at - 1
+                elif (kind == 0 or kind == 2) and depth < 100:
+                    pos = start_of + read(data, entry + 1, 2)
+                    if pos < least or pos > end_of:
                         return -2
-                    value[at] = 28
-                    put(value, at + 1, machine.long_raw(data, pos), 8)
-                    at += 9
-                elif kind == 12:
-                    if pos < least or pos >= end_of:
-                        return -2
-                    length = data[pos]
-                    if length > 63 or length >= end_of - pos or not machine.ascii_raw(data, pos + 1, length):
+                    behind = put_leaf(data, value, scratch, at, limit, kind, pos, end_of, frame + 12, id_size)
+                    if behind < 0:
                         break
-                    budget -= length
-                    value[at] = length << 2 | 1
-                    machine.copy_raw(value, at + 1, data, pos + 1, length)
-                    at += 1 + length
-                elif kind == 5:
-                    at = put_integer(value, at, (number ^ 32768) - 32768)
-                elif kind == 4:
-                    if data[entry + 1] > 2:
-                        return -2
-                    value[at] = data[entry + 1] << 2
-                    at += 1
+                    budget -= scratch[frame + 22]
                 else:
                     break
-                put(value, slot, offset, offset_size)
+                put(value, slot, at - begun, offset_size)
                 slot += offset_size
                 following += 1
+                at = behind
             if budget < 0:
                 return -2
         member = following

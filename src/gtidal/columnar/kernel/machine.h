@@ -53,6 +53,29 @@ GTIDAL_INLINE void gtidal_copy(unsigned char *to, const unsigned char *from, siz
     }
 }
 
+/* Whether bytes are the same: mostly some dozens, for which a call costs more than it saves. */
+GTIDAL_INLINE int gtidal_same(const unsigned char *one, const unsigned char *other, size_t size)
+{
+    uint64_t word, another;
+    if (size > 128)
+        return memcmp(one, other, size) == 0;
+    if (size >= 8) {
+        for (size_t at = 0; at + 8 < size; at += 8) {
+            memcpy(&word, one + at, 8);
+            memcpy(&another, other + at, 8);
+            if (word != another)
+                return 0;
+        }
+        memcpy(&word, one + size - 8, 8);
+        memcpy(&another, other + size - 8, 8);
+        return word == another;
+    }
+    for (size_t at = 0; at < size; at++)
+        if (one[at] != other[at])
+            return 0;
+    return 1;
+}
+
 GTIDAL_INLINE int gtidal_is_ascii(const unsigned char *data, size_t size)
 {
     uint64_t seen = 0, word;

@@ -1,9 +1,10 @@
 # cython: boundscheck=False, wraparound=False, initializedcheck=False
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcpy
 
 cdef extern from "machine.h" nogil:
     unsigned int gtidal_crc32(const unsigned char *data, size_t size)
     void gtidal_copy(unsigned char *to, const unsigned char *origin, size_t size)
+    int gtidal_same(const unsigned char *one, const unsigned char *other, size_t size)
     int gtidal_is_ascii(const unsigned char *data, size_t size)
     void gtidal_prefetch(const void *place)
     void gtidal_put_short(unsigned char *to, unsigned short number)
@@ -34,7 +35,7 @@ cdef inline void put_long(unsigned char[::1] target, long long at, long long num
 cdef inline bint same(
     const unsigned char[::1] one, long long at, const unsigned char[::1] other, long long pos, long long size
 ) noexcept nogil:
-    return memcmp(&one[at], &other[pos], <size_t> size) == 0
+    return gtidal_same(&one[at], &other[pos], <size_t> size)
 
 cdef inline long long word_at(const unsigned char[::1] data, long long pos) noexcept nogil:
     return (
@@ -72,7 +73,7 @@ cdef inline bint ascii_raw(const unsigned char *data, long long pos, long long s
 cdef inline bint same_raw(
     const unsigned char *one, long long at, const unsigned char *other, long long pos, long long size
 ) noexcept nogil:
-    return memcmp(one + at, other + pos, <size_t> size) == 0
+    return gtidal_same(one + at, other + pos, <size_t> size)
 
 cdef inline void put_short_raw(unsigned char *target, long long at, long long number) noexcept nogil:
     gtidal_put_short(target + at, <unsigned short> number)

@@ -12,7 +12,7 @@ from gtidal.columnar import kernel
 from gtidal.columnar.arrays import Array, Texts, lists_by_code, numbers, text_or_escaped, timestamps
 from gtidal.columnar.cells import FULL, TOO_LARGE, Images
 from gtidal.columnar.following import Followed
-from gtidal.columnar.memory import room
+from gtidal.columnar.memory import offsets_room, room
 from gtidal.columnar.plan import PlanBook, key_names, printable
 from gtidal.columnar.schemas import BIGINT, CHANGES, VARIANT
 from gtidal.columnar.selection import Selector
@@ -235,8 +235,8 @@ class ChangeReader(RowEventReader[Odd]):
             # Fresh arrays, for they become the batch's; about as large as the last ones were in the end.
             self._value = room(self._value_room)
             self._metadata = room(self._metadata_room)
-            self._value_offsets = np.zeros(count + 1, np.int32)
-            self._metadata_offsets = np.zeros(count + 1, np.int32)
+            self._value_offsets = offsets_room(count)
+            self._metadata_offsets = offsets_room(count)
             code = kernel.variant.write(
                 memoryview(followed.window.data),
                 memoryview(cells.heap),
