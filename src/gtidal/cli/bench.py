@@ -32,7 +32,7 @@ from gtidal.cli.output import Output, print_json
 from gtidal.cli.screen import Screen, cut
 from gtidal.errors import UsageError
 from gtidal.events.format import MAGIC, FormatDescription
-from gtidal.sources.files import find_logs, open_log
+from gtidal.sources.files import LogFile, find_logs, open_log
 
 if TYPE_CHECKING:
     import resource
@@ -471,6 +471,12 @@ def show_results(screen: Screen, results: Sequence[Result]) -> None:
         screen.line((name, ""), (line, ""), (times, "green"))
 
 
+def local_path(file: LogFile) -> Path:
+    if isinstance(file.path, Path):
+        return file.path
+    raise UsageError(f"bench measures files on this machine; {file.path} is elsewhere")
+
+
 def find_tool(named: str | None) -> str | None:
     """The program to compare with: the one that is named, which must be there, or one on the PATH."""
     tool = shutil.which(named or "mysqlbinlog")
@@ -512,7 +518,7 @@ def bench(
     for file in files:
         check_magic(file)
     tool = find_tool(mysqlbinlog)
-    logs = [file.path for file in files]
+    logs = [local_path(file) for file in files]
     with beginning(logs[0]) as part:
         measures = own_measures(logs, part, table)
         if tool:
