@@ -10,6 +10,7 @@ begins with the log: it is right, and so are all.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from gtidal.columnar.windows import Place, WindowReader
 from gtidal.errors import GtidalError
@@ -26,7 +27,7 @@ from gtidal.log.transactions import statement_kind
 _PROBE = 1 << 15
 _LARGEST_PROBE = 1 << 26
 """An event that is longer is not used to prove a boundary: the next one will do."""
-_CHUNK = 1 << 15
+_CHUNK = 1 << 13
 _BEGINS = frozenset((Gtid.code, AnonymousGtid.code, GtidTagged.code, MariadbGtidEvent.code))
 _ENDS = frozenset((Xid.code, XaPrepare.code))
 _LONGEST_COMMIT = 1 << 12
@@ -44,6 +45,18 @@ def split(reader: WindowReader, size: int, stretch: int) -> list[Place]:
         places.append(found)
         cut = max(found.position, cut) + stretch
     return places
+
+
+class Seen(NamedTuple):
+    """An event, by its header."""
+
+    place: Place
+    kind: int
+    size: int
+    timestamp: int
+    server_id: int
+    begins: bool
+    """Whether a transaction is known to begin with it."""
 
 
 class Boundaries:
@@ -65,17 +78,14 @@ class Boundaries:
 
     def first(self, cut: int, until: int) -> Place | None:
         """Where the first transaction begins that is known to begin from ``cut`` on and before ``until``."""
-        for place, begins in self.walk(cut, until):
-            if begins:
-                return place
-        return None
+        return next((seen.place for seen in self.walk(cut, until) if seen.begins), None)
 
-    def walk(self, cut: int, until: int) -> Iterator[tuple[Place, bool]]:
-        """Events from the first boundary behind ``cut`` on, and whether a transaction is known to begin there."""
+    def walk(self, cut: int, until: int) -> Iterator[Seen]:
+        """Events from the first boundary behind ``cut`` on."""
         position = self._next_event(cut, until)
         return iter(()) if position is None else self.events(Place(position, self.format), until)
 
-    def events(self, place: Place, until: int) -> Iterator[tuple[Place, bool]]:
+    def events(self, place: Place, until: int) -> Iterator[Seen]:
         """Events from a boundary on, by their headers; stops where there is none any more."""
         position, format = place.position, place.format
         chunk, start = b"", 0
@@ -89,7 +99,14 @@ class Boundaries:
             if len(header) < HEADER_SIZE or not HEADER_SIZE <= size <= MAX_EVENT_SIZE:
                 return
             kind = header[4]
-            yield Place(position, format), ended or kind in _BEGINS
+            yield Seen(
+                Place(position, format),
+                kind,
+                size,
+                int.from_bytes(header[:4], "little"),
+                int.from_bytes(header[5:9], "little"),
+                ended or kind in _BEGINS,
+            )
             if kind == FormatDescription.code:
                 format = self._format_at(position, size, format) or format
             ended = kind in _ENDS or (kind == Query.code and self._ends(position, size, format))
@@ -154,19 +171,18 @@ def _true_beginnings(boundaries: Boundaries) -> Iterator[Place]:
     place: Place | None = Place(boundaries.head, boundaries.format)
     while place is not None:
         events, place = boundaries.events(place, boundaries.size), None
-        for here, begins in events:
-            if begins:
-                yield here
-                if (place := _behind(boundaries, here)) is not None:
+        for seen in events:
+            if seen.begins:
+                yield seen.place
+                if (place := _behind(boundaries, seen)) is not None:
                     break
 
 
-def _behind(boundaries: Boundaries, place: Place) -> Place | None:
+def _behind(boundaries: Boundaries, seen: Seen) -> Place | None:
     """Behind the transaction that begins here, if it tells how long it is and a GTID follows."""
-    if boundaries.relay:  # other events may lie inside of it
+    if boundaries.relay or seen.kind not in _BEGINS:  # in a relay log, other events may lie inside of it
         return None
-    head = boundaries.reader.read_at(place.position, HEADER_SIZE)
-    size = int.from_bytes(head[9:13], "little")
+    place, size = seen.place, seen.size
     event = boundaries.event(place.position, size, place.format) if size <= _LONGEST_COMMIT else None
     length = event.transaction_length if isinstance(event, GtidEvent) else None
     if not length or length < size:
