@@ -11,7 +11,7 @@ import pyarrow as pa
 from gtidal.columnar import kernel
 from gtidal.columnar.coalescing import coalesced
 from gtidal.columnar.scanning import VIEWS, LogScan, Scan, Stretch
-from gtidal.columnar.schemas import CHANGES, TRANSACTIONS
+from gtidal.columnar.schemas import CHANGES, EVENTS, TRANSACTIONS
 from gtidal.columnar.splitting import Boundaries
 from gtidal.columnar.table_schema import TableSchema
 from gtidal.columnar.views.events import SCHEMA_WITH_DETAIL
