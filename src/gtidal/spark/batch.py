@@ -38,6 +38,8 @@ class Snapshot:
             part_bytes=read.part_bytes,
             splitting=read.splitting,
             storage=read.storage,
+            recursive=read.recursive,
+            view=read.view,
         )
         if read.table is not None:
             table = find_table_schema(read, plan)

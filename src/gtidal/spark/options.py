@@ -105,15 +105,12 @@ def filter_of(name: str) -> Parse:
         try:
             selection_of({name: text})
         except GtidalError as error:
-            said = str(error)
-            for beginning in (
-                f"{name}: ",
-                f"{name}={text.strip()!r} ",
-                f"{name}={text.strip()!r}: ",
-                f"{name} ",
-            ):
-                said = said.removeprefix(beginning)
-            raise Wrong(said) from None
+            # The option is named already, by what Spark's users call it.
+            said = str(error).removeprefix(f"{name}: ").removeprefix(f"{name}={text.strip()!r}: ")
+            for beginning in (f"{name}={text.strip()!r} is", f"{name} is"):
+                if said.startswith(beginning):
+                    said = "it is" + said.removeprefix(beginning)
+            raise Wrong(said.replace("include_gtids", "includeGtids")) from None
         return text
 
     return parse
