@@ -80,7 +80,7 @@ def measure(workload: Workload, rounds: int, size: int, with_peer: bool) -> tupl
     with ExitStack() as stack:
         log = stack.enter_context(beginning(log_of(workload), size))
         part = stack.enter_context(beginning(log))
-        measures = own_measures([log], part, workload.table) + tool_measures(tool, [log], part)
+        measures = own_measures([log], part, workload.table) + tool_measures(tool, [log])
         if with_peer:
             short = stack.enter_context(beginning(log, PEER_SLICE))
             measures.append(stack.enter_context(served(short)))

@@ -33,10 +33,6 @@ Bound = str | int | datetime | None
 Words = str | Iterable[str] | None
 Numbers = int | Iterable[int] | None
 
-BATCH_ROWS = 1 << 13
-BATCH_BYTES = 1 << 22
-"""Batches with fewer rows, and fewer bytes, are put together."""
-
 
 def events(
     paths: Paths,
@@ -207,6 +203,7 @@ def _threads(given: int | None) -> int:
 
 
 def _batches(read: Any, request: Request, scan: Scan, threads: int) -> Iterator[pa.RecordBatch]:
+    from gtidal.columnar.coalescing import coalesced
     from gtidal.columnar.scanning import Stretch
 
     files = request.files
@@ -218,9 +215,9 @@ def _batches(read: Any, request: Request, scan: Scan, threads: int) -> Iterator[
         tasks.append((file, Stretch(start, stop)))
     if threads == 1 or (len(tasks) == 1 and files[0].size < 2 * _STRETCH):
         for file, stretch in tasks:
-            yield from _coalesced(_one(read, file, scan, stretch))
+            yield from coalesced(_one(read, file, scan, stretch))
         return
-    yield from _coalesced(_in_parallel(read, tasks, scan, threads))
+    yield from coalesced(_in_parallel(read, tasks, scan, threads))
 
 
 _STRETCH = 15 << 19
@@ -368,24 +365,3 @@ class Workers:
     def close(self) -> None:
         for scan in self._opened:
             scan.reader.stream.close()
-
-
-def _coalesced(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Small batches put together; large ones are not copied."""
-    import pyarrow as pa
-
-    small: list[pa.RecordBatch] = []
-    rows = size = 0
-    for batch in batches:
-        large = batch.num_rows >= BATCH_ROWS or batch.nbytes >= BATCH_BYTES
-        if small and (large or rows + batch.num_rows > BATCH_ROWS or size + batch.nbytes > BATCH_BYTES):
-            yield pa.concat_batches(small) if len(small) > 1 else small[0]
-            small, rows, size = [], 0, 0
-        if large:
-            yield batch
-        elif batch.num_rows:
-            small.append(batch)
-            rows += batch.num_rows
-            size += batch.nbytes
-    if small:
-        yield pa.concat_batches(small) if len(small) > 1 else small[0]

@@ -20,6 +20,8 @@ from gtidal.cli.output import Output
 from gtidal.cli.screen import Screen
 from gtidal.errors import UsageError
 from gtidal.events.transaction import Gtid, Xid
+from gtidal.sources.files import LogFile
+from gtidal.sources.storage import Storage, Uri
 from tests.cli import example_logs
 from tests.logs import build_log
 
@@ -247,6 +249,8 @@ def test_wrong_use(shop: str, tmp_path: Path) -> None:
         bench.bench([shop], mysqlbinlog="nowhere")
     with pytest.raises(UsageError, match="no such file"):
         bench.bench([str(tmp_path / "none")])
+    with pytest.raises(UsageError, match=r"on this machine; s3://logs/binlog\.000001 is elsewhere"):
+        bench.local_path(LogFile(Uri("s3://logs/binlog.000001"), Storage()))
     (tmp_path / "text").write_text("hello")
     with pytest.raises(UsageError, match="is not a binary log"):
         bench.bench([str(tmp_path / "text")])

@@ -26,12 +26,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gtidal.cli.conversion import Command
 from gtidal.cli.opening import check_magic
 from gtidal.cli.output import Output, print_json
 from gtidal.cli.screen import Screen, cut
 from gtidal.errors import UsageError
 from gtidal.events.format import MAGIC, FormatDescription
-from gtidal.sources.files import find_logs, open_log
+from gtidal.sources.files import LogFile, find_logs, open_log
 
 if TYPE_CHECKING:
     import resource
@@ -149,13 +150,13 @@ def own_measures(paths: Sequence[Path], part: Path, table: str | None) -> list[M
         options = {**options, "threads": cores}
         return step(title, "drain", cores=cores, view=name, paths=files, options=options)
 
-    def command(title: str, *arguments: str, size: int = size, cores: int = 1) -> Measure:
+    def command(title: str, *arguments: str, cores: int = 1) -> Measure:
         return Measure(title, size, [sys.executable, "-c", COMMAND, *arguments], cores=cores)
 
     detail = {"detail": True, "threads": 1}
     in_memory = min(paths[0].stat().st_size, MOST_IN_MEMORY)
     verify = ["verify", "--output", "json", *files]
-    dump = ["dump", "-vv", str(part)]
+    dump = ["dump", "-vv", *files]
     return [
         Measure("start of Python and libraries", 0, [sys.executable, "-c", LIBRARIES]),
         step("header walk", "walk", in_memory, path=files[0], compare=False),
@@ -170,24 +171,24 @@ def own_measures(paths: Sequence[Path], part: Path, table: str | None) -> list[M
         command("verify, whole process", *verify),
         view("changes, 2 threads", "changes", cores=2),
         view("typed rows, 2 threads", "rows", cores=2, table=table),
-        command("dump -vv", *dump, size=part_size),
-        command("dump -vv, 2 cores", *dump, size=part_size, cores=2),
+        command("dump -vv", *dump),
+        command("dump -vv, 2 cores", *dump, cores=2),
     ]
 
 
-def tool_measures(tool: str, paths: Sequence[Path], part: Path) -> list[Measure]:
+def tool_measures(tool: str, paths: Sequence[Path]) -> list[Measure]:
     """The reference tool's, of the same files."""
     files = [str(path) for path in paths]
     size = sum(path.stat().st_size for path in paths)
 
-    def of(name: str, *arguments: str, size: int = size) -> Measure:
-        return Measure(name, size, [tool, "--no-defaults", *arguments])
+    def of(name: str, *arguments: str) -> Measure:
+        return Measure(name, size, [tool, "--no-defaults", *arguments, *files])
 
     return [
-        of(TOOL, *files),
-        of(TOOL_VERIFY, "--verify-binlog-checksum", *files),
-        of(TOOL_VV, "-vv", "--base64-output=decode-rows", *files),
-        of(TOOL_DUMP, "-vv", str(part), size=part.stat().st_size),
+        of(TOOL),
+        of(TOOL_VERIFY, "--verify-binlog-checksum"),
+        of(TOOL_VV, "-vv", "--base64-output=decode-rows"),
+        of(TOOL_DUMP, "-vv"),
     ]
 
 
@@ -335,12 +336,11 @@ def child(step: str, arguments: str) -> None:
 
 def load_libraries() -> None:
     """Load what else would be loaded when it is first used: a start is not part of what is measured."""
-    import gtidal.cli.main
     import gtidal.columnar
 
     for module in pkgutil.walk_packages(gtidal.columnar.__path__, "gtidal.columnar."):
         importlib.import_module(module.name)
-    for name in ("pyarrow", "pyarrow.compute", "gtidal.requests"):
+    for name in ("pyarrow", "pyarrow.compute", "gtidal.requests", "gtidal.cli.main", "gtidal.cli.verify"):
         importlib.import_module(name)
 
 
@@ -471,6 +471,12 @@ def show_results(screen: Screen, results: Sequence[Result]) -> None:
         screen.line((name, ""), (line, ""), (times, "green"))
 
 
+def local_path(file: LogFile) -> Path:
+    if isinstance(file.path, Path):
+        return file.path
+    raise UsageError(f"bench measures files on this machine; {file.path} is elsewhere")
+
+
 def find_tool(named: str | None) -> str | None:
     """The program to compare with: the one that is named, which must be there, or one on the PATH."""
     tool = shutil.which(named or "mysqlbinlog")
@@ -512,11 +518,11 @@ def bench(
     for file in files:
         check_magic(file)
     tool = find_tool(mysqlbinlog)
-    logs = [file.path for file in files]
+    logs = [local_path(file) for file in files]
     with beginning(logs[0]) as part:
         measures = own_measures(logs, part, table)
         if tool:
-            measures += tool_measures(tool, logs, part)
+            measures += tool_measures(tool, logs)
         with progress() as tell:
             results = run_all(measures, rounds, tell)
     if output is Output.json:
@@ -535,4 +541,4 @@ def bench(
 
 
 def register(app: typer.Typer) -> None:
-    app.command("bench", help=HELP)(bench)
+    app.command("bench", cls=Command, help=HELP)(bench)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import typer
 
+from gtidal.cli.conversion import Command
 from gtidal.cli.screen import Screen
 from gtidal.errors import UsageError
 from gtidal.events.control import PreviousGtids
@@ -193,4 +194,4 @@ def demo() -> None:
 
 
 def register(app: typer.Typer) -> None:
-    app.command(name="demo")(demo)
+    app.command("demo", cls=Command)(demo)

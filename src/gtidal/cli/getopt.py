@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from typer.core import TyperCommand, TyperOption
+from typer.core import TyperOption
+
+from gtidal.cli.conversion import Command
 
 _TRUE, _FALSE = {"1", "true", "on"}, {"0", "false", "off"}
 _NO_DEFAULTS = {"no-defaults"}
 
 
-class MysqlStyleCommand(TyperCommand):
+class MysqlStyleCommand(Command):
     """A command whose long options may be written as MySQL's tools allow."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from gtidal.cli.conversion import Command, Group
 from gtidal.cli.heads import read_head
 from gtidal.cli.opening import KeyFileOption, KeyOption
 from gtidal.cli.output import Output, print_json
@@ -41,7 +42,7 @@ Sets = Annotated[
 OneSet = Annotated[str, typer.Argument(metavar="SET", help="A GTID set; - is standard input, @PATH a file.")]
 OutputOption = Annotated[Output, typer.Option("--output", help="text, or json for JSON Lines.")]
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=HELP)
+app = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode=None, help=HELP)
 
 
 def register(parent: typer.Typer) -> None:
@@ -49,7 +50,7 @@ def register(parent: typer.Typer) -> None:
 
 
 def _command(name: str, text: str, example: str) -> Callable[[Any], Any]:
-    return app.command(name, help=f"{text}\n\n\b\nExample:\n  gtidal gtid {name} {example}")
+    return app.command(name, cls=Command, help=f"{text}\n\n\b\nExample:\n  gtidal gtid {name} {example}")
 
 
 @_command("union", "All GTIDs that are in any of the sets.", "'UUID:1-5' 'UUID:4-9' 'UUID:red:1'")

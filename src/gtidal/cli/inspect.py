@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gtidal.cli import hexview
+from gtidal.cli.conversion import Command
 from gtidal.cli.field_meanings import Scene
 from gtidal.cli.opening import KeyFileOption, KeyOption, open_one
 from gtidal.cli.output import Output, print_json, utc
@@ -549,4 +550,4 @@ def inspect(
 
 
 def register(app: typer.Typer) -> None:
-    app.command(name="inspect")(inspect)
+    app.command("inspect", cls=Command)(inspect)

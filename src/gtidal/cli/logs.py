@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from gtidal.cli.conversion import Command
 from gtidal.cli.heads import read_facts
 from gtidal.cli.opening import KeyFileOption, KeyOption
 from gtidal.cli.output import Output, print_json, utc
@@ -32,7 +33,7 @@ LABEL = 11
 
 
 def register(app: typer.Typer) -> None:
-    app.command("logs", help=HELP)(logs)
+    app.command("logs", cls=Command, help=HELP)(logs)
 
 
 def logs(

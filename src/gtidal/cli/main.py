@@ -11,9 +11,9 @@ from importlib import import_module
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
 import gtidal
+from gtidal.cli.conversion import Group
 from gtidal.errors import GtidalError, KeyProblem, NotABinlog, UsageError
 
 FINE, DATA_PROBLEM, WRONG_USE = 0, 1, 2
@@ -53,7 +53,7 @@ def _load(name: str) -> Any:
     return typer.main.get_group(found).commands[name]
 
 
-class CommandGroup(TyperGroup):
+class CommandGroup(Group):
     """Lists its commands without loading them."""
 
     def __init__(self, **settings: Any) -> None:
@@ -97,6 +97,8 @@ def options(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
+    # No command multiplies matrices, for which numpy would start threads as soon as it is loaded.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(100_000, 20, 100)  # events are trees without cycles: looking for cycles costs a tenth
     try:
         result = app(args=arguments, standalone_mode=False)

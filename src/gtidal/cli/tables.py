@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from gtidal.cli.conversion import Command
 from gtidal.cli.opening import KeyFileOption, KeyOption, check_magic
 from gtidal.cli.output import Output, print_json, utc
 from gtidal.cli.screen import Screen, cut, printable, wrap
@@ -226,4 +227,4 @@ def tables(
 
 
 def register(app: typer.Typer) -> None:
-    app.command(name="tables")(tables)
+    app.command("tables", cls=Command)(tables)

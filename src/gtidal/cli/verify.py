@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from gtidal.cli.conversion import Command
 from gtidal.cli.heads import read_head
 from gtidal.cli.logs import facts_record
 from gtidal.cli.opening import KeyFileOption, KeyOption
@@ -47,7 +48,7 @@ INDENT = "     "
 
 
 def register(app: typer.Typer) -> None:
-    app.command("verify", help=HELP)(verify)
+    app.command("verify", cls=Command, help=HELP)(verify)
 
 
 def verify(

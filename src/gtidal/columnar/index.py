@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -63,3 +64,14 @@ class Index:
             ours, theirs = getattr(self, name)[: self.count], getattr(other, name)[: other.count]
             setattr(joined, name, np.concatenate((ours, theirs)))
         return joined
+
+
+@dataclass(frozen=True, slots=True)
+class GtidFilter:
+    """Which transactions are read, by their GTIDs, in flat arrays for the kernel."""
+
+    uuids: memoryview
+    firsts: memoryview
+    starts: memoryview
+    ends: memoryview
+    including: bool

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from gtidal.columnar.cells import count_rows
 from gtidal.columnar.codes import Txn
+from gtidal.columnar.flat import distinct
 from gtidal.columnar.following import IS_ROWS, Followed, Follower
 from gtidal.columnar.index import Index
 from gtidal.columnar.memory import keeping
@@ -29,6 +30,7 @@ from gtidal.columnar.views.rows import RowReader
 from gtidal.columnar.views.transactions import NEED_COUNTS, TransactionColumns
 from gtidal.columnar.windows import WINDOW, Place, Window, WindowReader
 from gtidal.errors import GtidalError
+from gtidal.events.format import Format
 from gtidal.log.decoder import Keys
 from gtidal.log.transactions import Transaction
 
@@ -63,6 +65,8 @@ class Stretch:
 
     start: int | None = None
     stop: int | None = None
+    format: Format | None = None
+    """In force at its start; None: that of the log's head."""
 
 
 class LogScan:
@@ -86,6 +90,7 @@ class LogScan:
         self.follower = Follower(self.reader.decoder, self.book)
         self.follower.keep_errors = True
         self._details = DetailWriter(self.follower)
+        self._format: Format | None = None
         self._changes: ChangeReader | None = None
         self._rows: RowReader | None = None
         self.go_to(stretch)
@@ -94,8 +99,10 @@ class LogScan:
         """Read this stretch next, with all that was allocated for the one before."""
         self.reader.stop = stretch.stop
         if stretch.start is not None:
-            self.reader.read_format()
-            self.reader.seek(Place(stretch.start, self.reader.decoder.format))
+            if self._format is None:
+                self.reader.read_format()
+                self._format = self.reader.decoder.format
+            self.reader.seek(Place(stretch.start, stretch.format or self._format))
             self.follower.reset()
 
     # --- views
@@ -163,7 +170,7 @@ class LogScan:
         transactions = lanes.event_txn[places]
         rows = followed.rows
         current = self.follower.tracker.current
-        for code in np.unique(types[places]).tolist():
+        for code in distinct(types[places]).tolist():
             of_type = types[places] == code
             sums = np.bincount(transactions[of_type], counted[of_type], len(rows)).astype(np.int64)
             place = _COUNTERS[code]

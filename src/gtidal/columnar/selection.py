@@ -12,8 +12,9 @@ import numpy as np
 from gtidal.columnar.codes import KINDS, NONE, OUTCOMES, Txn
 from gtidal.columnar.flat import is_one_of
 from gtidal.columnar.following import NO_TRANSACTION, ROWS_TYPES, Followed
+from gtidal.columnar.index import GtidFilter
 from gtidal.columnar.plan import PlanBook
-from gtidal.columnar.windows import Array, GtidFilter, Window
+from gtidal.columnar.windows import Array, Window
 from gtidal.errors import UsageError
 from gtidal.events.table_map import TableMap
 from gtidal.gtid import GtidSet, MariadbGtidSet, parse_uuid

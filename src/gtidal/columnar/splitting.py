@@ -1,68 +1,195 @@
-"""One large log in several stretches, each of whole transactions, so that several threads can read it.
+"""One large log in several stretches, each of whole transactions, so that many can read it at a time.
 
-A boundary between events is looked for near each cut and proven (``log.resync``); from there headers are walked to
-the next event that begins a transaction. A stretch that started right ends exactly where the next one begins, or
-its reader raises: so a false boundary cannot pass unnoticed.
+A cut is any offset. The stretch behind it begins with the first transaction that can be proven to begin there: a
+boundary between events is looked for and proven (``log.resync``), and from it headers are walked to a GTID, or to the
+end of a transaction. Whoever asks for the same cut of the same log gets the same answer. So the reader of the stretch
+before knows where it has to arrive; if that was no boundary it does not arrive there, and raises. The first stretch
+begins with the log: it is right, and so are all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from gtidal.columnar.windows import Place, WindowReader
-from gtidal.events.frame import HEADER_SIZE
+from gtidal.errors import GtidalError
+from gtidal.events.format import Format, FormatDescription
+from gtidal.events.frame import HEADER_SIZE, decode_event
+from gtidal.events.mariadb import MariadbGtidEvent
+from gtidal.events.registry import Context
+from gtidal.events.statement import Query
+from gtidal.events.transaction import AnonymousGtid, Gtid, GtidEvent, GtidTagged, XaPrepare, Xid
+from gtidal.log.decoder import MAX_EVENT_SIZE
 from gtidal.log.resync import Prover
+from gtidal.log.transactions import statement_kind
 
-_PROBE = 1 << 18
+_PROBE = 1 << 15
 _LARGEST_PROBE = 1 << 26
-_BEGINS_TRANSACTION = frozenset((33, 34, 42, 162))
-
-ReadAt = Callable[[int, int], bytes]
-"""From position and size to bytes, fewer at the end."""
+"""An event that is longer is not used to prove a boundary: the next one will do."""
+_CHUNK = 1 << 13
+_BEGINS = frozenset((Gtid.code, AnonymousGtid.code, GtidTagged.code, MariadbGtidEvent.code))
+_ENDS = frozenset((Xid.code, XaPrepare.code))
+_LONGEST_COMMIT = 1 << 12
 
 
 def split(reader: WindowReader, size: int, stretch: int) -> list[Place]:
     """Where stretches begin, after the first; ``size`` is the log's. None where the log cannot be cut."""
-    reader.read_format()
-    decoder = reader.decoder
-    format = decoder.format
-    if format.version < 4 or decoder.encrypts_events or decoder.stream_cipher is not None:
-        return []
-    prover = Prover(format, own_positions=not reader.relay, size=size, strict=not reader.relay)
+    boundaries = Boundaries(reader, size)
     places: list[Place] = []
     cut = stretch
-    while cut < size - stretch // 2:
-        begins = _next_transaction(reader.read_at, cut, prover, size)
-        if begins is None:
+    while boundaries.possible and cut < size - stretch // 2:
+        found = boundaries.first(cut, size)
+        if found is None:
             break
-        places.append(Place(begins, format))
-        cut = max(begins, cut) + stretch
+        places.append(found)
+        cut = max(found.position, cut) + stretch
     return places
 
 
-def _next_transaction(read_at: ReadAt, cut: int, prover: Prover, size: int) -> int | None:
-    position = _next_event(read_at, cut, prover, size)
-    while position is not None and position < size:
-        header = read_at(position, HEADER_SIZE)
-        if len(header) < HEADER_SIZE:
-            return None
-        if header[4] in _BEGINS_TRANSACTION:
-            return position
-        length = int.from_bytes(header[9:13], "little")
-        if length < HEADER_SIZE:
-            return None
-        position += length
-    return None
+class Seen(NamedTuple):
+    """An event, by its header."""
+
+    place: Place
+    kind: int
+    size: int
+    timestamp: int
+    server_id: int
+    begins: bool
+    """Whether a transaction is known to begin with it."""
 
 
-def _next_event(read_at: ReadAt, cut: int, prover: Prover, size: int) -> int | None:
-    probe = _PROBE
-    while probe <= _LARGEST_PROBE:
-        data = read_at(cut, probe)
-        offset, proven = prover.search(data, 0, cut, cut + len(data) >= size)
-        if proven:
-            return cut + offset
-        if cut + len(data) >= size:
+class Boundaries:
+    """Where transactions begin in one log, from any offset on. ``size`` is the log's, as all its readers know it."""
+
+    def __init__(self, reader: WindowReader, size: int) -> None:
+        reader.read_format()
+        self.reader = reader
+        self.size = size
+        self.format = reader.decoder.format
+        self.relay = reader.relay
+        self.head = reader.position
+        """Where the first event begins that says nothing of the log as a whole."""
+
+    @property
+    def possible(self) -> bool:
+        """Not where each event is encrypted by itself, and not before version 4: such logs are read as a whole."""
+        return self.format.version >= 4 and not self.reader.decoder.encrypts_events
+
+    def first(self, cut: int, until: int) -> Place | None:
+        """Where the first transaction begins that is known to begin from ``cut`` on and before ``until``."""
+        return next((seen.place for seen in self.walk(cut, until) if seen.begins), None)
+
+    def walk(self, cut: int, until: int) -> Iterator[Seen]:
+        """Events from the first boundary behind ``cut`` on."""
+        position = self._next_event(cut, until)
+        return iter(()) if position is None else self.events(Place(position, self.format), until)
+
+    def events(self, place: Place, until: int) -> Iterator[Seen]:
+        """Events from a boundary on, by their headers; stops where there is none any more."""
+        position, format = place.position, place.format
+        chunk, start = b"", 0
+        ended = False  # the event before ended a transaction
+        while position < min(until, self.size):
+            if position + HEADER_SIZE > start + len(chunk):
+                chunk, start = self.reader.read_at(position, min(_CHUNK, self.size - position)), position
+            offset = position - start
+            header = chunk[offset : offset + HEADER_SIZE]
+            size = int.from_bytes(header[9:13], "little")
+            if len(header) < HEADER_SIZE or not HEADER_SIZE <= size <= MAX_EVENT_SIZE:
+                return
+            kind = header[4]
+            yield Seen(
+                Place(position, format),
+                kind,
+                size,
+                int.from_bytes(header[:4], "little"),
+                int.from_bytes(header[5:9], "little"),
+                ended or kind in _BEGINS,
+            )
+            if kind == FormatDescription.code:
+                format = self._format_at(position, size, format) or format
+            ended = kind in _ENDS or (kind == Query.code and self._ends(position, size, format))
+            position += size
+
+    def event(self, position: int, size: int, format: Format) -> object | None:
+        """One event; None if it cannot be decoded."""
+        data = self.reader.read_at(position, size)
+        try:
+            return decode_event(data, position, Context(format, {}, False)) if len(data) == size else None
+        except GtidalError:
             return None
-        probe *= 4
-    return None
+
+    def _format_at(self, position: int, size: int, format: Format) -> Format | None:
+        event = self.event(position, size, format)
+        try:
+            return event.format if isinstance(event, FormatDescription) else None
+        except GtidalError:
+            return None
+
+    def _ends(self, position: int, size: int, format: Format) -> bool:
+        event = self.event(position, size, format) if size <= _LONGEST_COMMIT else None
+        return isinstance(event, Query) and statement_kind(event.query) in ("commit", "rollback")
+
+    def _next_event(self, cut: int, until: int) -> int | None:
+        # A new one each time: what it has spent on other places would make its judgement another.
+        prover = Prover(self.format, own_positions=not self.relay, size=self.size, strict=not self.relay)
+        probe = _PROBE
+        while cut < min(until, self.size):
+            data = self.reader.read_at(cut, min(probe, self.size - cut))
+            ended = cut + len(data) >= self.size
+            offset, proven = prover.search(data, 0, cut, ended)
+            if proven:
+                return cut + offset if cut + offset < until else None
+            if ended:
+                return None
+            if offset:
+                cut, probe = cut + offset, _PROBE
+            elif probe < _LARGEST_PROBE:
+                probe *= 4
+            else:
+                cut, probe = cut + 1, _PROBE
+        return None
+
+
+def walk_places(boundaries: Boundaries, cuts: list[int]) -> list[Place]:
+    """The first true beginning of a transaction from each cut on, found by going through the whole log: from GTID to
+    GTID where these tell how long their transactions are, else from event to event."""
+    places: list[Place] = []
+    todo = list(reversed(cuts))
+    for place in _true_beginnings(boundaries):
+        while todo and place.position >= todo[-1]:
+            todo.pop()
+            if not places or places[-1].position != place.position:
+                places.append(place)
+        if not todo:
+            break
+    return places
+
+
+def _true_beginnings(boundaries: Boundaries) -> Iterator[Place]:
+    place: Place | None = Place(boundaries.head, boundaries.format)
+    while place is not None:
+        events, place = boundaries.events(place, boundaries.size), None
+        for seen in events:
+            if seen.begins:
+                yield seen.place
+                if (place := _behind(boundaries, seen)) is not None:
+                    break
+
+
+def _behind(boundaries: Boundaries, seen: Seen) -> Place | None:
+    """Behind the transaction that begins here, if it tells how long it is and a GTID follows."""
+    if boundaries.relay or seen.kind not in _BEGINS:  # in a relay log, other events may lie inside of it
+        return None
+    place, size = seen.place, seen.size
+    event = boundaries.event(place.position, size, place.format) if size <= _LONGEST_COMMIT else None
+    length = event.transaction_length if isinstance(event, GtidEvent) else None
+    if not length or length < size:
+        return None
+    behind = place.position + length
+    header = boundaries.reader.read_at(behind, HEADER_SIZE)
+    prover = Prover(place.format, size=boundaries.size, strict=True)
+    found = prover.head(header, 0, behind)
+    sound = found is not None and prover.is_plausible(found) and prover.is_in_place(found, behind)
+    return Place(behind, place.format) if sound and header[4] in _BEGINS else None

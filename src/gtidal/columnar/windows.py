@@ -18,12 +18,13 @@ import numpy as np
 
 from gtidal.columnar import kernel
 from gtidal.columnar.codes import NONE
-from gtidal.columnar.index import Index
+from gtidal.columnar.index import GtidFilter, Index
 from gtidal.errors import DecodeError, GtidalError, Truncated
+from gtidal.events.control import PreviousGtids, Rotate
 from gtidal.events.format import Format, FormatDescription, StartV3
 from gtidal.events.frame import HEADER_SIZE, checksum_size, decode_event, decode_header
 from gtidal.events.header import IN_USE, RELAY_LOG
-from gtidal.events.mariadb import StartEncryption
+from gtidal.events.mariadb import GtidList, StartEncryption
 from gtidal.events.registry import Context
 from gtidal.events.transaction import TransactionPayload
 from gtidal.log.codecs import unpack_payload
@@ -39,7 +40,8 @@ DATA, FULL, MARKED, SIZE, CHECKSUM, JUMP = range(6)
 OK, NO_CHECKSUM, BAD, UNCHECKED = range(4)
 CHECKSUM_NAMES = ("ok", "none", "bad", "unchecked")
 _PAYLOAD = TransactionPayload.code
-_HEAD_TYPES = (FormatDescription.code, StartEncryption.code)
+_HEAD_TYPES = {each.code for each in (FormatDescription, StartEncryption, PreviousGtids, GtidList, Rotate)}
+"""A relay log begins with the replica's own format; behind a ROTATE comes the source's, which is in force."""
 _NO_NUMBERS = memoryview(np.zeros(0, np.int64))
 _NO_BYTES = memoryview(np.zeros(0, np.uint8))
 
@@ -73,17 +75,6 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class GtidFilter:
-    """Which transactions are read, by their GTIDs, in flat arrays for the kernel."""
-
-    uuids: memoryview
-    firsts: memoryview
-    starts: memoryview
-    ends: memoryview
-    including: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Place:
     """Where reading can go on: a position between events, and the format in force there."""
 
@@ -113,6 +104,9 @@ class WindowReader:
         """A position at which, or behind which, no event is begun any more."""
         self.decoder = LogDecoder(name, verify_checksum=verify_checksum, keys=keys)
         self.in_use = False
+        """The file may end inside an event: it is being written."""
+        self.overran = False
+        """Whether an event that is in order goes on behind the stop: that was no boundary."""
         self.relay = False
         self.jumped = 0
         self.misplaced = 0
@@ -123,7 +117,7 @@ class WindowReader:
         self._buffer = np.zeros(window + (1 << 16), np.uint8)
         self._have = 0  # bytes in the buffer
         self._base = 0  # the position of the buffer's first byte
-        self._head = 0  # bytes of the file before position 0
+        self.head_size = 0  # bytes of the file before position 0
         self._checked = 0  # events before this position were compared with their checksums already
         self._ended = False
         self._opened = False
@@ -148,11 +142,11 @@ class WindowReader:
                 break
             data += piece
             self.decoder.receive_data(piece)
-        self._head = EncryptionHeader.SIZE if self.decoder.encryption is not None else 0
+        self.head_size = EncryptionHeader.SIZE if self.decoder.encryption is not None else 0
         self._go_to(FIRST_EVENT)
 
     def _go_to(self, position: int) -> None:
-        self.stream.seek(self._head + position)
+        self.stream.seek(self.head_size + position)
         if (cipher := self.decoder.stream_cipher) is not None:
             cipher.seek(position)
         self._have = 0
@@ -174,9 +168,8 @@ class WindowReader:
     def read_format(self) -> None:
         """Read the events at the head of the log that tell how the others are read, and go behind them."""
         self.open()
-        while self.decoder.position <= FIRST_EVENT or self._next_type() in _HEAD_TYPES:
-            before = self.decoder.position
-            if self.next() is None or self.decoder.position == before:
+        while self.position <= FIRST_EVENT or self._next_type() in _HEAD_TYPES:
+            if self.next(HEADER_SIZE) is None or self.decoder.encrypts_events:
                 break
 
     def _next_type(self) -> int:
@@ -184,12 +177,20 @@ class WindowReader:
         return int(self._buffer[self._used + 4]) if self._have >= self._used + HEADER_SIZE else 0
 
     def read_at(self, position: int, size: int) -> bytes:
-        """Bytes of a log that is not encrypted, wherever they are. Where windows go on is lost: ``seek`` again."""
-        self.stream.seek(self._head + position)
+        """Bytes of the log, wherever they are, fewer at its end. Where windows go on is lost: ``seek`` again."""
+        self.stream.seek(self.head_size + position)
         data = b""
         while len(data) < size and (piece := self.stream.read(size - len(data))):
             data += piece
+        if (cipher := self.decoder.stream_cipher) is not None:
+            cipher.seek(position)
+            data = cipher.update(data)
         return data
+
+    @property
+    def position(self) -> int:
+        """Behind the last window."""
+        return self.decoder.position if self._by_reference else self._base + self._used
 
     # --- windows
 
@@ -341,7 +342,7 @@ class WindowReader:
         self.decoder.accept(frame)
         format = self.decoder.format
         if frame.type_code == FormatDescription.code:
-            self.in_use = bool(frame.data[17] & IN_USE)
+            self.in_use |= bool(frame.data[17] & IN_USE)
             self.relay |= bool(frame.data[17] & RELAY_LOG) or frame.position > FIRST_EVENT
         self._index.count = 0
         self._add(frame, 0, format)
@@ -383,6 +384,7 @@ class WindowReader:
             raise
         if frame is None:
             return None, 0
+        self.overran = self.stop is not None and self._base < self.stop < frame.end
         raise DecodeError("an event that cannot be framed", file=self.name, position=self._base)
 
     # --- what the kernel cannot frame
@@ -440,7 +442,7 @@ class WindowReader:
                 return None
             raise
         if frame.type_code == FormatDescription.code:
-            self.in_use = bool(frame.data[17] & IN_USE)
+            self.in_use |= bool(frame.data[17] & IN_USE)
         return frame
 
     # --- compressed payloads

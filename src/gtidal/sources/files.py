@@ -1,17 +1,22 @@
 """Logs in files: which files a path means, in which order, and their events.
 
-A path is a file, a directory, a glob, an ``.index`` file, or ``-`` for standard input. Files of one server
-are ordered by the number in their name, numerically: 1000000 follows 999999.
+A path is a file, a directory, a glob, an ``.index`` file, or ``-`` for standard input; on this machine, or in any
+storage that has a URI (``sources.storage``). Files of one server are ordered by the number in their name,
+numerically: 1000000 follows 999999.
 """
 
 from __future__ import annotations
 
 import glob
+import io
+import re
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
+from urllib.parse import unquote, urlsplit
 
 from gtidal.errors import UsageError
 from gtidal.events.format import MAGIC
@@ -19,17 +24,34 @@ from gtidal.events.registry import Event
 from gtidal.log.decoder import HOLDS_EVENTS, IBB_MAGIC, Frame, Keys, LogDecoder
 from gtidal.log.encryption import ENCRYPTED_MAGIC
 from gtidal.log.facts import LogName
+from gtidal.sources.storage import Found, Storage, Uri, is_uri
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 CHUNK = 1 << 20
 STDIN = "-"
+AT_A_TIME = 16
+"""Files that are looked into at the same time."""
 _MAGICS = (MAGIC, ENCRYPTED_MAGIC, IBB_MAGIC)
+_T = TypeVar("_T")
+_S = TypeVar("_S")
 
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
     """One file of a log."""
 
-    path: Path
+    path: Path | Uri
+    storage: Storage | None = field(default=None, compare=False)
+    """Where a URI is looked up."""
+    listed_size: int | None = field(default=None, compare=False)
+
+    @classmethod
+    def at(cls, path: str | Path, storage: Storage | None = None) -> LogFile:
+        """The file of this name, which is not looked up."""
+        local = _local(path)
+        return cls(Uri(path), storage or Storage()) if local is None else cls(local)
 
     @property
     def name(self) -> str:
@@ -37,7 +59,13 @@ class LogFile:
 
     @property
     def size(self) -> int:
-        return self.path.stat().st_size
+        if self.listed_size is not None:
+            return self.listed_size
+        if isinstance(self.path, Path):
+            return self.path.stat().st_size
+        assert self.storage is not None
+        found = self.storage.look(self.path)
+        return found.size if found else 0
 
     def open(self) -> BinaryIO:
         return self._open(-1)
@@ -47,74 +75,216 @@ class LogFile:
         return self._open(0)
 
     def _open(self, buffering: int) -> BinaryIO:
+        if not isinstance(self.path, Path):
+            assert self.storage is not None
+            return cast(BinaryIO, self.storage.open(self.path, self.listed_size))
         try:
             return open(self.path, "rb", buffering)
         except OSError as error:
             raise UsageError(f"cannot open {self.path}: {error.strerror}") from None
 
 
-def find_logs(paths: str | Path | Iterable[str | Path]) -> list[LogFile]:
-    """The files that paths mean, in order. A path that means none is an error that says so."""
+class Meter:
+    """How many bytes were read."""
+
+    def __init__(self) -> None:
+        self.bytes_read = 0
+
+
+class BoundedStream(io.RawIOBase):
+    """The first ``size`` bytes of a file, which may have grown meanwhile; counted as they are read."""
+
+    def __init__(self, stream: BinaryIO, size: int, meter: Meter | None = None) -> None:
+        super().__init__()
+        self._stream = stream
+        self._size = size
+        self._at = stream.tell()
+        self._meter = meter or Meter()
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = self._stream.seek(offset, whence)
+        return self._at
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer).cast("B")
+        room = min(len(view), max(self._size - self._at, 0))
+        got: int = self._stream.readinto(view[:room]) if room else 0  # type: ignore[attr-defined]
+        self._at += got
+        self._meter.bytes_read += got
+        return got
+
+    def close(self) -> None:
+        if not self.closed:
+            self._stream.close()
+        super().close()
+
+
+def find_logs(
+    paths: str | Path | Iterable[str | Path], storage: Storage | None = None, *, recursive: bool = False
+) -> list[LogFile]:
+    """The files that paths mean, in order. A path that means none is an error that says so. ``recursive``: also
+    those in folders inside of a folder."""
     given = [paths] if isinstance(paths, str | Path) else list(paths)
+    storage = storage or Storage()
     files: list[LogFile] = []
     for path in given:
-        files.extend(_expand(path))
+        local = _local(path)
+        if local is not None:
+            files.extend(_expand(local, recursive))
+        else:
+            files.extend(_expand_uri(Uri(path), storage, recursive))
     if not files:
         raise UsageError("no path was given: name a binlog file, a directory, a glob or an .index file")
     return list(dict.fromkeys(files))
 
 
-def _expand(given: str | Path) -> list[LogFile]:
-    path = Path(given)
+def _local(path: str | Path) -> Path | None:
+    """The path, if it is on this machine."""
+    if isinstance(path, Path) or not is_uri(path):
+        return Path(path)
+    parts = urlsplit(path)
+    return Path(unquote(parts.path)) if parts.scheme == "file" and not parts.netloc else None
+
+
+def _expand(path: Path, recursive: bool) -> list[LogFile]:
     if path.is_dir():
-        found = [entry for entry in path.iterdir() if entry.is_file() and _looks_like_log(entry)]
+        entries = [entry for entry in (path.rglob("*") if recursive else path.iterdir()) if entry.is_file()]
+        found = _only_logs([LogFile(entry) for entry in entries])
         if not found:
             raise UsageError(f"{path} holds no binary logs")
         return _ordered(found)
     if path.exists():
-        if path.suffix == ".index" and not _looks_like_log(path):
-            return _read_index(path)
-        return [LogFile(path)]
-    if glob.has_magic(str(given)):
-        matches = [Path(name) for name in glob.glob(str(given)) if Path(name).is_file()]
-        found = [entry for entry in matches if entry.suffix != ".index"]
-        if not found:
-            raise UsageError(f"no file matches {given}")
-        return _ordered(found)
-    raise UsageError(f"no such file or directory: {given}")
+        file = LogFile(path)
+        if path.suffix == ".index" and not _looks_like_log(file):
+            return _read_index(file)
+        return [file]
+    if glob.has_magic(str(path)):
+        matches = [Path(name) for name in glob.glob(str(path), recursive=True) if Path(name).is_file()]
+        return _ordered(_chosen([LogFile(entry) for entry in matches], path))
+    raise UsageError(f"no such file or directory: {path}")
 
 
-def _ordered(paths: list[Path]) -> list[LogFile]:
-    def order(path: Path) -> tuple[str, int, str]:
-        name = LogName.parse(path.name)
-        return name.base, -1 if name.number is None else name.number, str(path)
+def _expand_uri(uri: Uri, storage: Storage, recursive: bool) -> list[LogFile]:
+    folder, pattern = _split_glob(uri)
+    if pattern:
+        listed = storage.list(folder, recursive="/" in pattern or recursive)
+        shape = _glob_shape(pattern)
+        matches = [entry for entry in listed if shape.fullmatch(entry.uri[len(folder.rstrip("/")) + 1 :])]
+        return _ordered(_chosen(_stored(matches, storage), uri))
+    found = storage.look(uri)
+    if found is None:
+        raise UsageError(f"no such file or directory: {uri}")
+    if found.is_folder:
+        logs = _only_logs(_stored(storage.list(uri, recursive), storage))
+        if not logs:
+            raise UsageError(f"{uri} holds no binary logs")
+        return _ordered(logs)
+    (file,) = _stored([found], storage)
+    if file.name.endswith(".index") and not _looks_like_log(file):
+        return _read_index(file)
+    return [file]
 
-    return [LogFile(path) for path in sorted(paths, key=order)]
+
+def _stored(found: list[Found], storage: Storage) -> list[LogFile]:
+    return [LogFile(entry.uri, storage, entry.size) for entry in found]
 
 
-def _looks_like_log(path: Path) -> bool:
+def _split_glob(uri: Uri) -> tuple[Uri, str]:
+    """The folder before the first part of the path that has a ``*``, and the rest; no rest: no glob."""
+    parts = uri.split("/")
+    for index, part in enumerate(parts[3:], 3):
+        if glob.has_magic(part):
+            return Uri("/".join(parts[:index])), "/".join(parts[index:])
+    return uri, ""
+
+
+def _glob_shape(pattern: str) -> re.Pattern[str]:
+    """``*`` and ``?`` stay inside of a folder, as in a shell; ``**`` does not."""
+    shape = ""
+    for token in re.findall(r"\*\*/?|\*|\?|\[!?[^]]+\]|.", pattern, re.DOTALL):
+        if token.startswith("**"):
+            shape += "(?:.*/)?" if token.endswith("/") else ".*"
+        elif token == "*":
+            shape += "[^/]*"
+        elif token == "?":
+            shape += "[^/]"
+        elif len(token) > 1:
+            shape += token.replace("[!", "[^", 1)
+        else:
+            shape += re.escape(token)
+    return re.compile(shape)
+
+
+def _chosen(files: list[LogFile], given: object) -> list[LogFile]:
+    """What matches a glob, without the index beside the logs."""
+    found = [file for file in files if not file.name.endswith(".index")]
+    if not found:
+        raise UsageError(f"no file matches {given}")
+    return found
+
+
+def _ordered(files: list[LogFile]) -> list[LogFile]:
+    def order(file: LogFile) -> tuple[str, int, str]:
+        name = LogName.parse(file.name)
+        return name.base, -1 if name.number is None else name.number, str(file.path)
+
+    return sorted(files, key=order)
+
+
+def each_of(files: list[_S], look: Callable[[_S], _T]) -> list[_T]:
+    """What is seen in each, several at a time: to look into a file is mostly to wait."""
+    if len(files) < 2:
+        return [look(file) for file in files]
+    with ThreadPoolExecutor(min(AT_A_TIME, len(files)), "gtidal-look") as pool:
+        return list(pool.map(look, files))
+
+
+def _only_logs(files: list[LogFile]) -> list[LogFile]:
+    return [file for file, is_log in zip(files, each_of(files, _looks_like_log), strict=True) if is_log]
+
+
+def _looks_like_log(file: LogFile) -> bool:
     try:
-        with path.open("rb") as stream:
+        with file.open_raw() as stream:
             return stream.read(4) in _MAGICS
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+        raise UsageError(f"cannot read {file.path}: {error.strerror}") from None
 
 
-def _read_index(path: Path) -> list[LogFile]:
+def _read_index(index: LogFile) -> list[LogFile]:
     """The files an index names. It may have been moved with its files, so those beside it come first."""
+    with index.open() as stream:
+        text = stream.read().decode("utf-8", "surrogateescape")
     files = []
-    for line in path.read_text("utf-8", "surrogateescape").splitlines():
-        if not line.strip():
+    for line in text.splitlines():
+        if not (named := line.strip()):
             continue
-        named = Path(line.strip())
-        beside = path.parent / named.name
-        found = next((entry for entry in (path.parent / named, beside) if entry.is_file()), None)
+        found = _beside(index, named)
         if found is None:
-            raise UsageError(f"{path} names {named}, which is neither there nor beside the index")
-        files.append(LogFile(found))
+            raise UsageError(f"{index.path} names {Path(named)}, which is neither there nor beside the index")
+        files.append(found)
     if not files:
-        raise UsageError(f"{path} names no files")
+        raise UsageError(f"{index.path} names no files")
     return files
+
+
+def _beside(index: LogFile, named: str) -> LogFile | None:
+    folder = index.path.parent
+    if isinstance(folder, Path):
+        places = (folder / named, folder / Path(named).name)
+        return next((LogFile(entry) for entry in places if entry.is_file()), None)
+    assert index.storage is not None
+    found = index.storage.look(folder / Path(named).name)
+    return _stored([found], index.storage)[0] if found and not found.is_folder else None
 
 
 class LogReader:
@@ -187,9 +357,9 @@ def open_log(
     if path == STDIN:
         source = sys.stdin.buffer
     elif isinstance(path, str | Path):
-        if Path(path).is_dir():
+        source = LogFile.at(path)
+        if isinstance(source.path, Path) and source.path.is_dir():
             raise UsageError(f"{path} is a directory: name one file of it")
-        source = LogFile(Path(path))
     else:
         source = path
     return LogReader(source, verify_checksum=verify_checksum, decode_rows=decode_rows, inner=inner, keys=keys)

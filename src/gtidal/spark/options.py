@@ -1,0 +1,270 @@
+"""The options of ``spark.read.format("binlog")``: one table, from which they are checked and documented.
+
+All are checked together, so that one error tells of every wrong one. Names are in any case of letters, as Spark has it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from gtidal.errors import GtidalError, UsageError
+from gtidal.planning import SPLITTINGS
+from gtidal.requests import selection_of
+from gtidal.sources.definitions import read_definitions
+
+VIEWS = ("changes", "events", "transactions")
+TYPED = "rows"
+"""The view that the option ``table`` means."""
+MODES = ("FAILFAST", "PERMISSIVE", "DROPMALFORMED")
+IMAGES = ("variant", "json")
+
+STORAGE_PREFIX = "fs."
+"""Hadoop's options of file systems, such as ``fs.s3a.endpoint``."""
+_SECRET = re.compile(r"secret|password|token|credential|access\.?key|encryption\.key", re.IGNORECASE)
+_SIZE = re.compile(r"(\d+)\s*([kmgtp]?)b?", re.IGNORECASE)
+_TABLE = re.compile(r"[^.]+\..+")
+_CREATE_TABLE = re.compile(r"\bcreate\b.*\btable\b", re.IGNORECASE | re.DOTALL)
+
+Parse = Callable[[str], Any]
+
+
+class Wrong(ValueError):
+    """A value that an option does not take; says what it takes."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option, as users write it."""
+
+    name: str
+    what: str
+    parse: Parse
+    default: str | None = None
+    views: tuple[str, ...] = (*VIEWS, TYPED)
+    """Those it means something for."""
+    filter: str | None = None
+    """Its name among the options of ``gtidal.changes``; None: it is Spark's alone."""
+
+
+# --- what values are
+
+
+def one_of(words: tuple[str, ...]) -> Parse:
+    def parse(text: str) -> str:
+        for word in words:
+            if word.lower() == text.strip().lower():
+                return word
+        raise Wrong(f"it is {' or '.join([', '.join(words[:-1]), words[-1]])}")
+
+    return parse
+
+
+def true_or_false(text: str) -> bool:
+    return bool(one_of(("true", "false"))(text) == "true")
+
+
+def size_in_bytes(text: str) -> int:
+    """As Spark writes sizes: ``134217728``, ``64m``, ``1gb``."""
+    found = _SIZE.fullmatch(text.strip())
+    if not found or not int(found[1]):
+        raise Wrong("it is a number of bytes, or one with k, m, g, t or p such as 64m")
+    return int(found[1]) << 10 * " kmgtp".index(found[2].lower() or " ")
+
+
+def table_name(text: str) -> str:
+    if not _TABLE.fullmatch(text.strip()):
+        raise Wrong("it is a table with its schema, as in shop.orders")
+    return text.strip()
+
+
+def words(text: str) -> str:
+    return text
+
+
+def definitions(text: str) -> str:
+    """What CREATE TABLE statements say goes to the executors; the file need not be there."""
+    try:
+        read_definitions(text)
+    except GtidalError as error:
+        raise Wrong(str(error)) from None
+    if "://" in text or _CREATE_TABLE.search(text):
+        return text
+    return Path(text).expanduser().read_text("utf-8-sig", "surrogateescape")
+
+
+def filter_of(name: str) -> Parse:
+    """What the views of Python take under that name, in the same words."""
+
+    def parse(text: str) -> str:
+        try:
+            selection_of({name: text})
+        except GtidalError as error:
+            # The option is named already, by what Spark's users call it.
+            said = str(error).removeprefix(f"{name}: ").removeprefix(f"{name}={text.strip()!r}: ")
+            for beginning in (f"{name}={text.strip()!r} is", f"{name} is"):
+                if said.startswith(beginning):
+                    said = "it is" + said.removeprefix(beginning)
+            raise Wrong(said.replace("include_gtids", "includeGtids")) from None
+        return text
+
+    return parse
+
+
+# --- the table
+
+_ROWS = ("changes", TYPED)
+
+OPTIONS = (
+    Option("view", "which table the logs are read as: " + ", ".join(f"`{view}`" for view in VIEWS), one_of(VIEWS), "changes"),
+    Option("table", "the typed rows of one table (`shop.orders`) instead of a view", table_name),
+    Option("start", "where to begin: a position (`binlog.000024:197`; a number alone means the first file), a time (ISO 8601, UTC unless it says otherwise), or a GTID set that is already had", filter_of("start"), filter="start"),
+    Option("stop", "where to end, exclusive: a position (a number alone means the last file) or a time", filter_of("stop"), filter="stop"),
+    Option("includeGtids", "only these GTIDs", filter_of("include_gtids"), filter="include_gtids"),
+    Option("excludeGtids", "all but these GTIDs", filter_of("exclude_gtids"), filter="exclude_gtids"),
+    Option("schemas", "only these schemas; commas between, `*` for any characters", words, filter="schemas"),
+    Option("tables", "only these tables (`shop.orders, shop.item*`)", words, filter="tables", views=VIEWS),
+    Option("types", "only events of these types, by name or number (`WRITE_ROWS, 2`)", filter_of("types"), filter="types"),
+    Option("serverIds", "only what these servers wrote first", filter_of("server_ids"), filter="server_ids"),
+    Option("excludeServerIds", "all but what these servers wrote first", filter_of("exclude_server_ids"), filter="exclude_server_ids"),
+    Option("includeUncommitted", "also changes of transactions that were rolled back or never ended", true_or_false, "false", _ROWS, "include_uncommitted"),
+    Option("detail", "also a column `detail` (VARIANT) with every decoded field of an event", true_or_false, "false", ("events",)),
+    Option("images", "row images and JSON columns as `variant`, or as `json` text", one_of(IMAGES), "variant", _ROWS),
+    Option("mergeSchema", "the columns of all versions of the table, found in all files; else those of its last version", true_or_false, "false", (TYPED,)),
+    Option("schemaFrom", "names, signs and charsets of columns where the log does not tell: a file of CREATE TABLE statements, or a server (`mysql://user@host/`, its password in MYSQL_PWD)", definitions, filter="schema_from"),
+    Option("assumeCharset", "the charset of text where the log does not tell", words, filter="assume_charset"),
+    Option("mode", "what to do with damage: `FAILFAST` raises an error", one_of(MODES), "FAILFAST"),
+    Option("verifyChecksum", "whether checksums are compared", true_or_false, "true", filter="verify_checksum"),
+    Option("keyFile", "for encrypted logs: the server's keyring file, at the same place on every machine", words, filter="key_file"),
+    Option("recursive", "folders with all folders below them", true_or_false, "false"),
+    Option("maxPartitionBytes", "how much of a log one task reads (`64m`); larger files are read by several tasks, small ones together", size_in_bytes, "128m"),
+    Option("splitting", "how a large file is cut: `search` finds boundaries near each cut, `walk` goes from transaction to transaction", one_of(SPLITTINGS), "search"),
+)  # fmt: skip
+BY_NAME = {option.name.lower(): option for option in OPTIONS}
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What a read asks for, checked."""
+
+    paths: list[str]
+    view: str
+    table: str | None
+    filters: dict[str, Any]
+    """For ``gtidal.planning``, under the names that Python's views have."""
+    storage: dict[str, str]
+    detail: bool
+    images: str
+    merge_schema: bool
+    recursive: bool
+    part_bytes: int
+    splitting: str
+
+    @staticmethod
+    def parse(given: Mapping[str, str]) -> ReadOptions:
+        """``given``: all that Spark hands over, the paths among them."""
+        own = {name.lower(): value for name, value in given.items()}
+        problems: list[str] = []
+        paths = _paths(own, problems)
+        storage = {name: own.pop(name) for name in list(own) if name.startswith(STORAGE_PREFIX)}
+        problems += [
+            f"{name} is a secret, and Spark shows options in its plans: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY "
+            "in the environment of the driver and the executors instead"
+            for name in storage
+            if _SECRET.search(name)
+        ]
+        values = _values(own, problems)
+        typed = values["table"] is not None
+        if typed and "view" in own:
+            problems.append(f"view={own['view']!r} and table={own['table']!r}: give one of the two")
+        view = TYPED if typed else values["view"]
+        problems += [
+            f"{option.name} means nothing for {_titled(view)}; it is for {', '.join(map(_titled, option.views))}"
+            for name, option in BY_NAME.items()
+            if name in own and view in (*VIEWS, TYPED) and view not in option.views
+        ]
+        if values["mode"] not in (None, MODES[0]):
+            problems.append(f"mode={own['mode']!r} is not there yet; there is {MODES[0]}")
+        if problems:
+            raise UsageError("; ".join(problems))
+        filters = {
+            option.filter: values[option.name]
+            for option in OPTIONS
+            if option.filter is not None and option.name.lower() in own
+        }
+        return ReadOptions(
+            paths=paths,
+            view=view,
+            table=values["table"],
+            filters=filters,
+            storage=storage,
+            detail=values["detail"],
+            images=values["images"],
+            merge_schema=values["mergeSchema"],
+            recursive=values["recursive"],
+            part_bytes=values["maxPartitionBytes"],
+            splitting=values["splitting"],
+        )
+
+
+def _titled(view: str) -> str:
+    return "typed rows (table)" if view == TYPED else f"view {view}"
+
+
+def _paths(own: dict[str, str], problems: list[str]) -> list[str]:
+    """Spark adds ``path`` for one path and ``paths``, a JSON list, for several."""
+    paths: list[str] = []
+    if "paths" in own:
+        try:
+            several = json.loads(own.pop("paths"))
+            paths += [str(path) for path in several]
+        except (ValueError, TypeError):
+            problems.append("paths is a JSON list; it is simpler to give a list to load()")
+    if "path" in own:
+        paths.append(own.pop("path"))
+    if not paths and not problems:
+        problems.append("no path was given: load() takes a binlog file, a folder, a glob or an .index file")
+    return paths
+
+
+def _values(own: Mapping[str, str], problems: list[str]) -> dict[str, Any]:
+    """The value of every option, by its name; what is wrong is added to ``problems``."""
+    for name in own:
+        if name not in BY_NAME:
+            near = get_close_matches(name, BY_NAME, n=1)
+            hint = (
+                f"; did you mean {BY_NAME[near[0]].name}?"
+                if near
+                else f"; there are {', '.join(option.name for option in OPTIONS)}"
+            )
+            problems.append(f"there is no option {name}{hint}")
+    values: dict[str, Any] = {}
+    for name, option in BY_NAME.items():
+        text = own.get(name, option.default)
+        try:
+            values[option.name] = None if text is None else option.parse(text)
+        except Wrong as wrong:
+            values[option.name] = None
+            problems.append(f"{option.name}={text!r}: {wrong}")
+    return values
+
+
+def markdown_table() -> str:
+    """For the docs."""
+    rows = ["| option | what | default |", "|---|---|---|"]
+    rows += [
+        f"| `{option.name}` | {option.what}{_only(option)} | {f'`{option.default}`' if option.default else ''} |"
+        for option in OPTIONS
+    ]
+    return "\n".join(rows)
+
+
+def _only(option: Option) -> str:
+    if len(option.views) > 3:
+        return ""
+    return " (" + ", ".join("with `table`" if view == TYPED else f"`{view}`" for view in option.views) + ")"

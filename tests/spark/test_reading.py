@@ -1,0 +1,161 @@
+"""``spark.read.format("binlog")`` on the sample logs: views, typed rows, VARIANT, a user's own schema, errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo, Filter, InputPartition
+
+import gtidal
+from tests.logs import build_log
+from tests.samples import samples
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SHOP = Path(__file__).parents[2] / "examples" / "shop"
+
+
+def load(
+    spark: SparkSession, path: str | Path | list[str] = SHOP, schema: str = "", **options: Any
+) -> DataFrame:
+    reader = spark.read.format("binlog").options(**options)
+    return (reader.schema(schema) if schema else reader).load(path if isinstance(path, list) else str(path))
+
+
+def rows_of(batches: Any) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = batches.to_pylist()
+    return rows
+
+
+def test_views_and_typed_rows(spark: SparkSession) -> None:
+    for options in ({"view": "events"}, {"view": "events", "detail": "true"}, {"view": "transactions"}, {}):
+        view = options.get("view", "changes")
+        more = {"detail": True} if "detail" in options else {}
+        expected = getattr(gtidal, view)(SHOP, **more).read_all()
+        frame = load(spark, **options)
+        assert frame.columns == expected.column_names
+        assert [field.nullable for field in frame.schema] == [field.nullable for field in expected.schema]
+        assert rows_of(frame.toArrow()) == rows_of(expected)
+    expected = gtidal.rows(SHOP, "shop.orders").read_all()
+    assert rows_of(load(spark, table="shop.orders", mergeSchema="true").toArrow()) == rows_of(expected)
+
+
+def test_paths_and_filters(spark: SparkSession) -> None:
+    files = [str(SHOP / "binlog.000001"), str(SHOP / "binlog.000002")]
+    expected = gtidal.changes(files, tables="shop.orders", images="json", columns=["file", "row", "after"])
+    frame = load(spark, files, "file string, row bigint, after string", tables="orders", images="json")
+    assert rows_of(frame.toArrow()) == rows_of(expected.read_all())
+    spark.sql(
+        f"CREATE OR REPLACE TEMPORARY VIEW shop USING binlog OPTIONS (path '{SHOP}', view 'transactions')"
+    )
+    assert spark.table("shop").count() == gtidal.transactions(SHOP).read_all().num_rows
+
+
+def test_variant(spark: SparkSession, tmp_path: Path) -> None:
+    frame = load(spark, schema="op string, after variant", tables="shop.customers").where("op = 'insert'")
+    expected = gtidal.rows(SHOP, "shop.customers").read_all().to_pylist()
+    names = [row["name"] for row in expected if row["_change_type"] == "insert"]
+    told = frame.selectExpr("after:name::string AS name", "schema_of_variant(after) AS kind").collect()
+    assert [row.name for row in told] == names
+    assert "name: STRING" in told[0].kind
+    frame.write.parquet(str(tmp_path / "out"))
+    again = spark.read.parquet(str(tmp_path / "out"))
+    assert again.schema["after"].dataType.typeName() == "variant"
+    assert sorted(row[0] for row in again.selectExpr("after:name::string").collect()) == sorted(names)
+
+
+def test_a_users_own_schema(spark: SparkSession) -> None:
+    frame = load(spark, schema="op string, position bigint, file string")
+    expected = gtidal.changes(SHOP, columns=["op", "position", "file"]).read_all()
+    assert rows_of(frame.toArrow()) == rows_of(expected)
+    for schema, said in (
+        ("op string, positon bigint", "there is no column positon; did you mean position?"),
+        ("position int", "column position is bigint, not int: cast it after reading"),
+        ("gtid string not null", "column gtid may be null"),
+        ("after string", "column after is variant, not string"),
+    ):
+        assert said in error_of(load(spark, schema=schema))
+
+
+def error_of(frame: DataFrame) -> str:
+    with pytest.raises(PySparkException) as caught:
+        frame.collect()
+    return plain(caught.value)
+
+
+def load_error(spark: SparkSession, *arguments: Any, **options: Any) -> str:
+    """An error that is met before any task runs."""
+    with pytest.raises(PySparkException) as caught:
+        load(spark, *arguments, **options)
+    return plain(caught.value)
+
+
+def plain(error: PySparkException) -> str:
+    """It is a sentence of ours, and not the stack of a worker."""
+    text = str(error)
+    assert "gtidal.errors." in text
+    assert "Traceback" not in text
+    return text
+
+
+def test_errors(spark: SparkSession, tmp_path: Path) -> None:
+    assert "view='tables': it is changes, events or transactions" in load_error(spark, view="tables")
+    assert "there is no option tabel; did you mean table" in load_error(spark, tabel="shop.orders")
+    assert f"{tmp_path} holds no binary logs" in load_error(spark, tmp_path)
+    assert "no such file or directory" in load_error(spark, tmp_path / "binlog.000009")
+    assert "no rows of shop.nothing in binlog.000001" in load_error(spark, table="shop.nothing")
+    whole = build_log(list(samples()))
+    damaged = tmp_path / "binlog.000001"
+    damaged.write_bytes(whole[: len(whole) // 2] + b"\xff" * 40 + whole[len(whole) // 2 + 40 :])
+    assert "binlog.000001, position" in error_of(load(spark, damaged, view="events"))
+    (tmp_path / "binlog.000002").write_bytes(b"no log")
+    assert "binlog.000002" in error_of(load(spark, tmp_path / "binlog.000002"))
+
+
+class Pushing(DataSource):
+    """Two rows, of which a filter on ``a`` leaves one."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "pushing"
+
+    def schema(self) -> str:
+        return "a bigint"
+
+    def reader(self, schema: Any) -> DataSourceReader:
+        return PushingReader()
+
+
+class PushingReader(DataSourceReader):
+    def __init__(self) -> None:
+        self.rows = [1, 2]
+
+    def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:
+        for each in filters:
+            if isinstance(each, EqualTo):
+                self.rows = [each.value]
+            else:
+                yield each
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pydict({"a": pa.array(self.rows, pa.int64())})
+
+
+def test_why_filters_are_not_pushed_down(spark: SparkSession) -> None:
+    """In Spark 4.3.0 a pushed filter stays with the loaded DataFrame. When this fails, Spark is mended, and the
+    reader may take filters."""
+    from pyspark import cloudpickle
+
+    import tests.spark.test_reading as this
+
+    cloudpickle.register_pickle_by_value(this)  # workers cannot import tests
+    spark.dataSource.register(Pushing)
+    frame = spark.read.format("pushing").load()
+    assert frame.where("a = 1").count() == 1
+    assert frame.count() == 1, "Spark is mended: it should be 2"
