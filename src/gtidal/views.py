@@ -112,13 +112,13 @@ def rows(
     """The rows of one table (``shop.orders``) with its own columns, typed; an update is two rows.
 
     Where the table changed inside the range, the schema is that of all its versions. Finding them takes a look at
-    every table map first. ``images="json"``: JSON columns as text. Options are those of all views: see ``changes``."""
+    all table maps first, or at those at both ends where these are the same. ``images="json"``: JSON columns as text. Options are those of all views: see ``changes``."""
     import pyarrow as pa
 
     from gtidal.columnar import kernel
     from gtidal.columnar.scanning import VIEWS, Scan
     from gtidal.columnar.table_schema import TableSchema
-    from gtidal.columnar.table_versions import find_versions
+    from gtidal.columnar.table_versions import find_versions_quickly
     from gtidal.columnar.windows import WindowReader
     from gtidal.requests import Request, check_options, chosen_columns
 
@@ -133,7 +133,9 @@ def rows(
     for file in request.files:
         with file.open_raw() as stream:
             reader = WindowReader(stream, file.name, keys=keys, verify_checksum=False)
-            versions.extend(find_versions(reader, schema_name, name, request.settle))
+            reader.open()
+            size = file.size - reader.head_size
+            versions.extend(find_versions_quickly(reader, size, schema_name, name, request.settle))
     if not versions:
         raise UsageError(f"no rows of {table} in {_named(request.files)}; gtidal tables lists what is there")
     merged = TableSchema(schema_name, name, versions, images)
