@@ -12,6 +12,7 @@ import pytest
 import gtidal
 from tests.live.conftest import live_servers, made_logs
 from tests.live.scenarios import Logs, find_logs, scenarios
+from tests.spark.collecting import collect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,7 +58,7 @@ def key_of(logs: Logs) -> dict[str, str]:
 
 def compare(spark: SparkSession, expected: pa.RecordBatchReader, paths: list[str], **options: Any) -> int:
     table = expected.read_all()
-    read = spark.read.format("binlog").options(**options).load(paths).toArrow()
+    read = collect(spark.read.format("binlog").options(**options).load(paths))
     assert read.column_names == table.column_names
     for name in table.column_names:
         assert read.column(name).to_pylist() == table.column(name).to_pylist(), name

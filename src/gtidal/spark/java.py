@@ -39,6 +39,10 @@ case " $* " in
 *" org.apache.spark.launcher.Main "*) exec "$java" -XX:TieredStopAtLevel=1 "$@" ;;
 esac
 set -- -Xlog:disable -Dlog4j2.configurationFile={logging} "$@"
+case " $* " in
+*" org.apache.spark.deploy.SparkSubmit "*) ;;
+*) exec "$java" "$@" ;;
+esac
 if [ -f "$classes" ]; then exec "$java" -XX:SharedArchiveFile="$classes" "$@"; fi
 # They are written when this run ends, and put in place when they are whole.
 rm -f "$classes".*
