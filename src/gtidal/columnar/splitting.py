@@ -24,7 +24,7 @@ from gtidal.log.decoder import MAX_EVENT_SIZE
 from gtidal.log.resync import Prover
 from gtidal.log.transactions import statement_kind
 
-_PROBE = 1 << 15
+_PROBE = 1 << 14
 _LARGEST_PROBE = 1 << 26
 """An event that is longer is not used to prove a boundary: the next one will do."""
 _CHUNK = 1 << 13

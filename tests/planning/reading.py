@@ -1,0 +1,39 @@
+"""A log read in parts, and in one piece."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import gtidal
+from gtidal.errors import GtidalError
+from gtidal.planning import plan_read, read_part
+
+VIEWS = ("events", "transactions", "changes")
+Outcome = tuple[list[dict[str, Any]], str | None]
+
+
+def drained(batches: Iterable[pa.RecordBatch]) -> Outcome:
+    """All rows, and the error behind them."""
+    rows: list[dict[str, Any]] = []
+    try:
+        for batch in batches:
+            rows += batch.to_pylist()
+    except GtidalError as error:
+        return rows, f"{type(error).__name__} at {error.position}: {error.message}"
+    return rows, None
+
+
+def in_sequence(view: str, path: Path | list[Path], **options: Any) -> Outcome:
+    return drained(getattr(gtidal, view)(path, threads=1, **options))
+
+
+def in_parts(
+    view: str, path: Path | list[Path], part_bytes: int, splitting: str = "search", **options: Any
+) -> Outcome:
+    """Up to the first part that raises: behind damage, the other parts still give their rows."""
+    plan = plan_read(path, options, part_bytes=part_bytes, splitting=splitting, view=view)
+    return drained(batch for part in plan.parts for batch in read_part(view, part, options))
