@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from gtidal.columnar.windows import Place, WindowReader
 from gtidal.errors import GtidalError
-from gtidal.events.format import Format, FormatDescription
+from gtidal.events.format import Format, FormatDescription, version_numbers
 from gtidal.events.frame import HEADER_SIZE, decode_event
 from gtidal.events.mariadb import MariadbGtidEvent
 from gtidal.events.registry import Context
@@ -90,6 +90,7 @@ class Boundaries:
         position, format = place.position, place.format
         chunk, start = b"", 0
         ended = False  # the event before ended a transaction
+        always_gtids = _writes_gtids(format)
         while position < min(until, self.size):
             if position + HEADER_SIZE > start + len(chunk):
                 chunk, start = self.reader.read_at(position, min(_CHUNK, self.size - position)), position
@@ -109,7 +110,10 @@ class Boundaries:
             )
             if kind == FormatDescription.code:
                 format = self._format_at(position, size, format) or format
-            ended = kind in _ENDS or (kind == Query.code and self._ends(position, size, format))
+                always_gtids = _writes_gtids(format)
+            ended = kind in _ENDS or (
+                kind == Query.code and not always_gtids and self._ends(position, size, format)
+            )
             position += size
 
     def event(self, position: int, size: int, format: Format) -> object | None:
@@ -150,6 +154,11 @@ class Boundaries:
             else:
                 cut, probe = cut + 1, _PROBE
         return None
+
+
+def _writes_gtids(format: Format) -> bool:
+    """Whether each transaction of such a server begins with a GTID, named or anonymous: no other sign is needed."""
+    return version_numbers(format.server_version) >= ((10, 0, 2) if format.is_mariadb else (5, 7, 5))
 
 
 def walk_places(boundaries: Boundaries, cuts: list[int]) -> list[Place]:

@@ -25,7 +25,7 @@ from gtidal.sources.keyring import KeyStore
 from gtidal.sources.storage import Storage
 
 _SCHEMAS = {"events": SCHEMA_WITH_DETAIL, "transactions": TRANSACTIONS, "changes": CHANGES}
-_LOOK = 1 << 12
+_LOOK = 1 << 14
 
 
 def read_part(
@@ -101,7 +101,8 @@ class _PieceReader:
             arrival = None
         if begin.start is not None and stop is not None and begin.start >= stop:
             return
-        log = LogScan(self.stream, piece.name, self.scan, replace(begin, stop=stop))
+        scan = replace(self.scan, window=min(self.scan.window, max(piece.size, _LOOK)))
+        log = LogScan(self.stream, piece.name, scan, replace(begin, stop=stop))
         reader = log.reader
         reader.in_use |= piece.in_use
         try:
