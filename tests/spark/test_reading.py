@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo, Filter, InputPartition
 
 import gtidal
+from tests.columnar.test_rows import INT, make_table, of_versions
 from tests.spark.collecting import collect
 
 if TYPE_CHECKING:
@@ -68,6 +69,18 @@ def test_variant(spark: SparkSession, tmp_path: Path) -> None:
     again = spark.read.parquet(str(tmp_path / "out"))
     assert again.schema["after"].dataType.typeName() == "variant"
     assert sorted(row[0] for row in again.selectExpr("after:name::string").collect()) == sorted(names)
+
+
+def test_a_table_that_changed(spark: SparkSession, tmp_path: Path) -> None:
+    file = tmp_path / "binlog.000001"
+    file.write_bytes(
+        of_versions((make_table({"a": INT, "b": INT}), [(1, 2)]), (make_table({"a": INT}), [(3,)]))
+    )
+    said = error_of(load(spark, file, table="shop.t"))
+    assert "shop.t had another column b here than in its last version" in said
+    assert "set mergeSchema=true" in said
+    merged = load(spark, file, "a int, b int", table="shop.t", mergeSchema="true")
+    assert rows_of(collect(merged)) == [{"a": 1, "b": 2}, {"a": 3, "b": None}]
 
 
 def test_a_users_own_schema(spark: SparkSession) -> None:
