@@ -206,7 +206,7 @@ def _threads(given: int | None) -> int:
 
 def _batches(read: Any, request: Request, scan: Scan, threads: int) -> Iterator[pa.RecordBatch]:
     from gtidal.columnar.coalescing import coalesced
-    from gtidal.columnar.scanning import Stretch
+    from gtidal.columnar.scanning import VIEWS
 
     files = request.files
     last = len(files) - 1
@@ -214,7 +214,7 @@ def _batches(read: Any, request: Request, scan: Scan, threads: int) -> Iterator[
     for index, file in enumerate(files):
         start = request.start if index == 0 else None
         stop = request.stop if index == last else None
-        tasks.append((file, Stretch(start, stop)))
+        tasks.append((file, _stretch(file, scan, start, stop, by_event=read is VIEWS["events"])))
     if threads == 1 or (len(tasks) == 1 and files[0].size < 2 * _STRETCH):
         for file, stretch in tasks:
             yield from coalesced(_one(read, file, scan, stretch))
@@ -222,6 +222,21 @@ def _batches(read: Any, request: Request, scan: Scan, threads: int) -> Iterator[
     yield from coalesced(_in_parallel(read, tasks, scan, threads))
 
 
+def _stretch(file: LogFile, scan: Scan, start: int | None, stop: int | None, *, by_event: bool) -> Stretch:
+    """Between two offsets, which users choose as they like."""
+    from gtidal.columnar.scanning import Stretch
+    from gtidal.columnar.splitting import bounds
+    from gtidal.columnar.windows import WindowReader
+
+    if start is not None or stop is not None:
+        with file.open_raw() as stream:
+            reader = WindowReader(stream, file.name, keys=scan.keys, window=_LOOK)
+            reader.open()
+            start, stop = bounds(reader, file.size - reader.head_size, start, stop, by_event=by_event)
+    return Stretch(start, stop)
+
+
+_LOOK = 1 << 14
 _STRETCH = 15 << 19
 """What a thread reads at a time; its batches wait for those before them."""
 _READ_AHEAD = 128 << 20

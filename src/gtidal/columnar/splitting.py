@@ -20,7 +20,7 @@ from gtidal.events.mariadb import MariadbGtidEvent
 from gtidal.events.registry import Context
 from gtidal.events.statement import Query
 from gtidal.events.transaction import AnonymousGtid, Gtid, GtidEvent, GtidTagged, XaPrepare, Xid
-from gtidal.log.decoder import MAX_EVENT_SIZE
+from gtidal.log.decoder import FIRST_EVENT, MAX_EVENT_SIZE
 from gtidal.log.resync import Prover
 from gtidal.log.transactions import statement_kind
 
@@ -45,6 +45,18 @@ def split(reader: WindowReader, size: int, stretch: int) -> list[Place]:
         places.append(found)
         cut = max(found.position, cut) + stretch
     return places
+
+
+def bounds(
+    reader: WindowReader, size: int, start: int | None, stop: int | None, *, by_event: bool
+) -> tuple[int | None, int | None]:
+    """Where to begin and to stop for those who name any two offsets: with the first transaction, or event, that begins
+    there or behind. None: with the log's first, behind its last."""
+    boundaries = Boundaries(reader, size)
+    if not boundaries.possible:
+        return start, stop
+    begin = None if start is None else boundaries.from_offset(start, by_event)
+    return begin, None if stop is None else boundaries.from_offset(stop, by_event)
 
 
 class Seen(NamedTuple):
@@ -79,6 +91,40 @@ class Boundaries:
     def first(self, cut: int, until: int) -> Place | None:
         """Where the first transaction begins that is known to begin from ``cut`` on and before ``until``."""
         return next((seen.place for seen in self.walk(cut, until) if seen.begins), None)
+
+    def from_offset(self, offset: int, by_event: bool) -> int:
+        """The position of the first transaction, or event, from ``offset`` on; the log's end if there is none."""
+        if offset <= self.head:
+            if not by_event:
+                return self.head
+            events = self.events(Place(FIRST_EVENT, self.format), self.size)
+            places = (seen.place.position for seen in events if seen.place.position >= offset)
+            return next(places, self.head)
+        missing = self.size
+        if self._is_event(offset):  # also one that is damaged: whoever reads it says so
+            missing = offset
+            events = self.events(Place(offset, self.format), self.size)
+        else:
+            events = self.walk(offset, self.size)
+        for seen in events:
+            at = seen.place.position
+            if (
+                by_event
+                or seen.begins
+                or (at == offset and seen.kind == Query.code and not self._has_gtids())
+            ):
+                return at
+        return missing
+
+    def _has_gtids(self) -> bool:
+        """Where no transaction begins with a GTID, a statement that a user names begins one."""
+        first = next(self.events(Place(self.head, self.format), self.size), None)
+        return first is None or first.kind in _BEGINS
+
+    def _is_event(self, position: int) -> bool:
+        prover = Prover(self.format, own_positions=not self.relay, size=self.size)
+        head = prover.head(self.reader.read_at(position, HEADER_SIZE), 0, position)
+        return head is not None and prover.is_plausible(head) and prover.is_in_place(head, position)
 
     def walk(self, cut: int, until: int) -> Iterator[Seen]:
         """Events from the first boundary behind ``cut`` on."""
