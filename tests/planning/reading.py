@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,5 +35,10 @@ def in_parts(
     view: str, path: Path | list[Path], part_bytes: int, splitting: str = "search", **options: Any
 ) -> Outcome:
     """Up to the first part that raises: behind damage, the other parts still give their rows."""
-    plan = plan_read(path, options, part_bytes=part_bytes, splitting=splitting, view=view)
-    return drained(batch for part in plan.parts for batch in read_part(view, part, options))
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        plan = plan_read(path, options, part_bytes=part_bytes, splitting=splitting, view=view)
+        for part in plan.parts:
+            yield from read_part(view, part, options)
+
+    return drained(batches())

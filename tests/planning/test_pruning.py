@@ -108,10 +108,10 @@ def test_statements_that_ran_long(tmp_path: Path) -> None:
     for number in range(10, 600, 7):
         times[number] -= 590
     path = tmp_path / "binlog.000001"
-    write_day(path, 600, times, blob=600)
-    for begins, ends in WINDOWS:
+    write_day(path, 600, times, blob=9000)
+    for begins, ends in [*WINDOWS, *((None, part / 40) for part in range(1, 40))]:
         options = window(begins, ends)
-        assert in_parts("transactions", path, 20_000, **options) == in_sequence(
+        assert in_parts("transactions", path, 200_000, **options) == in_sequence(
             "transactions", path, **options
         )
 
@@ -195,16 +195,17 @@ def test_excluded_gtids_prune_no_events_of_the_log_itself(archive: Path) -> None
 
 
 def test_transactions_without_gtids_are_not_excluded(tmp_path: Path) -> None:
-    for file, named in ((1, False), (2, True)):
-        maker = LogMaker("")
+    for file, previous in ((1, ""), (2, f"{UUID}:1-4")):
+        maker = LogMaker(previous)
         for number in range(1, 5):
-            maker.transaction(number, named=named)
+            maker.transaction(4 * file + number - 4)
+            maker.transaction(number, named=False)
         (tmp_path / f"binlog.00000{file}").write_bytes(maker.data)
     options = {"exclude_gtids": f"{UUID}:1-33"}
     assert in_parts("changes", [tmp_path], 1 << 20, **options) == in_sequence(
         "changes", [tmp_path], **options
     )
-    assert len(in_parts("changes", [tmp_path], 1 << 20, **options)[0]) == 4
+    assert len(in_parts("changes", [tmp_path], 1 << 20, **options)[0]) == 8
 
 
 def test_a_gap_between_files_prunes_nothing(archive: Path) -> None:
