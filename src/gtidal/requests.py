@@ -25,7 +25,8 @@ Settle = Callable[[TableMap], tuple[Column, ...]]
 
 OPTIONS = frozenset(
     ("include_uncommitted", "start", "stop", "include_gtids", "exclude_gtids", "schemas", "tables", "types",
-     "server_ids", "exclude_server_ids", "verify_checksum", "threads", "schema_from", "assume_charset", "key_file")
+     "server_ids", "exclude_server_ids", "verify_checksum", "threads", "schema_from", "assume_charset", "key_file",
+     "storage", "recursive")
 )  # fmt: skip
 """Of all views."""
 _POSITION = re.compile(r"(?:(.+):)?(\d+)")

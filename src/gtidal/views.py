@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from gtidal.errors import UsageError
 from gtidal.sources.files import LogFile, find_logs
 from gtidal.sources.keyring import KeyStore
+from gtidal.sources.storage import Storage
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,6 +83,8 @@ def changes(
     schema_from: str | Path | Mapping[str, Any] | None = None,
     assume_charset: str | None = None,
     key_file: str | Path | None = None,
+    storage: Mapping[str, str] | None = None,
+    recursive: bool = False,
 ) -> pa.RecordBatchReader:
     """One row per changed row of any table, before and after as VARIANT, and one per statement that may have
     changed data.
@@ -93,7 +96,9 @@ def changes(
     ``schemas``, ``tables``: names, ``*`` for any characters. ``types``: event types by name or number.
     ``schema_from``: a file of CREATE TABLE statements, a server, or a mapping, for logs that do not name columns;
     ``assume_charset``: what text is in where the log does not tell. ``key_file``: for encrypted logs.
-    ``threads``: how many read at a time; all processors unless told. The order of rows does not depend on it."""
+    ``threads``: how many read at a time; all processors unless told. The order of rows does not depend on it.
+    ``paths``: files, folders, globs, ``.index`` files, on this machine or by URI (``s3://…``); ``storage``: settings for
+    those, under Hadoop's names (``fs.s3a.endpoint``); ``recursive``: also folders inside of folders."""
     from gtidal.columnar.schemas import CHANGES
     from gtidal.requests import OPTIONS
 
@@ -127,7 +132,7 @@ def rows(
     if not dot or not schema_name or not name:
         raise UsageError(f"table={table!r}: name it with its schema, as in shop.orders")
     kernel.announce()
-    request = Request.of(find_logs(paths), options)
+    request = Request.of(_found(paths, options), options)
     keys = KeyStore(None, options.get("key_file"))
     versions = []
     for file in request.files:
@@ -153,6 +158,10 @@ def rows(
     return pa.RecordBatchReader.from_batches(merged.arrow_schema(chosen), batches)
 
 
+def _found(paths: Paths, options: Mapping[str, Any]) -> list[LogFile]:
+    return find_logs(paths, Storage(options.get("storage")), recursive=options.get("recursive", False))
+
+
 def _named(files: list[LogFile]) -> str:
     names = [file.name for file in files]
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more files" if len(names) > 3 else "")
@@ -176,7 +185,7 @@ def _read(
     check_options(options, images)
     chosen = chosen_columns(columns, schema.names)
     kernel.announce()
-    files = find_logs(paths)
+    files = _found(paths, options)
     request = Request.of(files, options)
     scan = Scan(
         columns=chosen,

@@ -46,7 +46,8 @@ def plan_read(
         raise UsageError(f"splitting={splitting!r}: {' or '.join(SPLITTINGS)}")
     if part_bytes < 1:
         raise UsageError(f"a part of {part_bytes} bytes: at least 1")
-    found = find_logs(paths, Storage(storage), recursive=recursive)
+    where = Storage(options.get("storage") if storage is None else storage)
+    found = find_logs(paths, where, recursive=recursive or options.get("recursive", False))
     request = Request.of(found, options)
     planner = _Planner(request, Looker(KeyStore(None, options.get("key_file")), meter or Meter()))
     planner.prune(len(found), view, time_margin)

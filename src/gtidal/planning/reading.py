@@ -52,7 +52,7 @@ def read_part(
         table=table,
     )
     kernel.announce()
-    where = Storage(storage)
+    where = Storage(options.get("storage") if storage is None else storage)
 
     def batches() -> Iterator[pa.RecordBatch]:
         for piece in part.pieces:
