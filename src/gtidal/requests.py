@@ -25,10 +25,11 @@ Settle = Callable[[TableMap], tuple[Column, ...]]
 
 OPTIONS = frozenset(
     ("include_uncommitted", "start", "stop", "include_gtids", "exclude_gtids", "schemas", "tables", "types",
-     "server_ids", "exclude_server_ids", "verify_checksum", "threads", "schema_from", "assume_charset", "key_file",
-     "storage", "recursive")
+     "server_ids", "exclude_server_ids", "verify_checksum", "threads", "schema_from", "assume_charset", "key_file")
 )  # fmt: skip
 """Of all views."""
+FINDING = frozenset(("storage", "recursive"))
+"""How paths are looked up."""
 _POSITION = re.compile(r"(?:(.+):)?(\d+)")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -175,8 +176,9 @@ def settle_of(options: Mapping[str, Any]) -> Settle | None:
 
 
 def check_options(options: Mapping[str, Any], images: str = "variant") -> None:
-    if unknown := set(options) - OPTIONS:
-        raise UsageError(f"no option {', '.join(sorted(unknown))}; there are {', '.join(sorted(OPTIONS))}")
+    known = OPTIONS | FINDING
+    if unknown := set(options) - known:
+        raise UsageError(f"no option {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
     if images not in ("variant", "json"):
         raise UsageError(f"images={images!r}: variant or json")
 

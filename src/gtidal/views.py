@@ -100,9 +100,9 @@ def changes(
     ``paths``: files, folders, globs, ``.index`` files, on this machine or by URI (``s3://…``); ``storage``: settings for
     those, under Hadoop's names (``fs.s3a.endpoint``); ``recursive``: also folders inside of folders."""
     from gtidal.columnar.schemas import CHANGES
-    from gtidal.requests import OPTIONS
+    from gtidal.requests import FINDING, OPTIONS
 
-    options: dict[str, Any] = {name: value for name, value in locals().items() if name in OPTIONS}
+    options: dict[str, Any] = {name: value for name, value in locals().items() if name in OPTIONS | FINDING}
     return _read("changes", paths, CHANGES, columns, options, images)
 
 
