@@ -132,6 +132,18 @@ def test_errors(spark: SparkSession, tmp_path: Path) -> None:
     assert "binlog.000001, position 22898, WRITE_ROWS" in error_of(load(spark, cut))
     assert "checksum: stored is" in error_of(load(spark, flipped))
     assert "binlog.000003" in load_error(spark, other)
+    servers = tmp_path / "servers"
+    servers.mkdir()
+    for name, server in (("one-bin.000001", 1), ("two-bin.000001", 2)):
+        (servers / name).write_bytes(whole[:9] + server.to_bytes(4, "little") + whole[13:])
+    said = (
+        f"{servers} holds logs of several servers: one-bin.000001 is of server 1, two-bin.000001 of server 2"
+    )
+    assert said in load_error(spark, servers)
+    assert (
+        load(spark, servers / "one*", verifyChecksum="false").count()
+        == load(spark, SHOP / "binlog.000001").count()
+    )
     cut.chmod(0)
     if os.access(cut, os.R_OK):  # root reads everything
         return

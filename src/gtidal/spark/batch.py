@@ -16,9 +16,11 @@ from gtidal.columnar.views.changes import schema_of
 from gtidal.columnar.views.events import SCHEMA_WITH_DETAIL
 from gtidal.errors import SchemaConflict
 from gtidal.planning import Part, ReadPlan, plan_read, read_part
+from gtidal.sources.storage import Storage
 from gtidal.spark.errors import plain_errors
 from gtidal.spark.options import ReadOptions
 from gtidal.spark.schemas import arrow_schema, check_asked
+from gtidal.spark.servers import check_one_server
 from gtidal.spark.tables import find_table_schema
 
 
@@ -41,6 +43,8 @@ class Snapshot:
             recursive=read.recursive,
             view=read.view,
         )
+        pieces = (piece for part in plan.parts for piece in part.pieces)
+        check_one_server(pieces, read.paths, Storage(read.storage))
         if read.table is not None:
             table = find_table_schema(read, plan)
             return Snapshot(plan, table.arrow_schema(), table)

@@ -42,7 +42,7 @@ def session(
         raise UsageError(NO_SPARK)
     from pyspark.sql import SparkSession
 
-    chosen = dict(_SETTINGS)
+    chosen: dict[str, bool | float | int | str | None] = dict(_SETTINGS)
     if master.startswith("local"):
         chosen |= _ON_THIS_MACHINE | {"spark.driver.memory": f"{_quarter_of_memory() >> 20}m"}
     chosen |= settings or {}
