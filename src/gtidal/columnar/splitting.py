@@ -25,7 +25,7 @@ from gtidal.log.resync import Prover
 from gtidal.log.transactions import statement_kind
 
 _PROBE = 1 << 14
-_LARGEST_PROBE = 1 << 26
+_LARGEST_PROBE = 1 << 24
 """An event that is longer is not used to prove a boundary: the next one will do."""
 _CHUNK = 1 << 13
 _BEGINS = frozenset((Gtid.code, AnonymousGtid.code, GtidTagged.code, MariadbGtidEvent.code))
@@ -34,11 +34,13 @@ _LONGEST_COMMIT = 1 << 12
 
 
 def split(reader: WindowReader, size: int, stretch: int) -> list[Place]:
-    """Where stretches begin, after the first; ``size`` is the log's. None where the log cannot be cut."""
+    """Where stretches begin, after the first; ``size`` is the log's. None where the log cannot be cut, nor in a relay
+    log: its format may change, and who reads a stretch is not asked which one was in force at the end of it."""
     boundaries = Boundaries(reader, size)
+    possible = boundaries.possible and not boundaries.relay
     places: list[Place] = []
     cut = stretch
-    while boundaries.possible and cut < size - stretch // 2:
+    while possible and cut < size - stretch // 2:
         found = boundaries.first(cut, size)
         if found is None:
             break

@@ -108,9 +108,11 @@ class Looker:
 
 
 def _ends(boundaries: Boundaries) -> tuple[Sample, ...] | None:
+    if not boundaries.possible:
+        return None
     size = boundaries.size
     first = _sample(boundaries.events(Place(FIRST_EVENT, boundaries.format), size))
-    for distance in _TAIL if boundaries.possible else ():
+    for distance in _TAIL:
         last = _sample(boundaries.walk(max(size - distance, FIRST_EVENT + 1), size))
         if last is not None:
             return (last,) if first is None else (first, last)
