@@ -116,6 +116,11 @@ class Storage:
             file = place.system.open_input_file(place.path)
             return StoredStream(file, file.size() if size is None else size, lambda: self._explained(uri))
 
+    def destination(self, uri: Uri) -> tuple[FileSystem, str]:
+        """Where files can be written, and how a folder is called there."""
+        place = self._locate(uri)
+        return place.system, place.path
+
     # --- file systems
 
     def _locate(self, uri: Uri) -> Located:
