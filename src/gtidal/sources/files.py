@@ -112,6 +112,8 @@ class BoundedStream(io.RawIOBase):
         return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        if whence == io.SEEK_END:
+            offset, whence = self._size + offset, io.SEEK_SET
         self._at = self._stream.seek(offset, whence)
         return self._at
 
