@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,16 @@ from gtidal.errors import GtidalError
 from gtidal.planning import plan_read, read_part
 
 VIEWS = ("events", "transactions", "changes")
+MOST_PARTS = 24
 Outcome = tuple[list[dict[str, Any]], str | None]
+
+
+def sizes(path: Path, count: int) -> list[int]:
+    """Some sizes of parts, always the same for a log; the smallest gives a few dozen parts."""
+    chosen = random.Random(path.name)
+    size = path.stat().st_size
+    smallest = max(size // MOST_PARTS, 150)
+    return [smallest, *(chosen.randint(smallest, max(size, smallest)) for _ in range(count - 1))]
 
 
 def drained(batches: Iterable[pa.RecordBatch]) -> Outcome:
