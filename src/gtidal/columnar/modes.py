@@ -25,14 +25,14 @@ import pyarrow as pa
 from gtidal.columnar.codes import FAILFAST, PERMISSIVE
 from gtidal.columnar.scanning import VIEWS, LogScan, View
 from gtidal.columnar.schemas import BIGINT, STRING
+from gtidal.columnar.splitting import BEGINS, ENDS, writes_gtids
 from gtidal.columnar.windows import Place, WindowReader
 from gtidal.errors import DecodeError, GtidalError, UsageError
-from gtidal.events.format import Format, version_numbers
+from gtidal.events.format import Format
 from gtidal.events.frame import decode_event
-from gtidal.events.mariadb import MariadbGtidEvent, QueryCompressed
+from gtidal.events.mariadb import QueryCompressed
 from gtidal.events.registry import Context
 from gtidal.events.statement import Query
-from gtidal.events.transaction import AnonymousGtid, Gtid, GtidTagged, XaPrepare, Xid
 from gtidal.log.decoder import FIRST_EVENT, Frame
 from gtidal.log.salvage import Damage, SalvageDecoder
 from gtidal.log.transactions import statement_kind
@@ -54,8 +54,6 @@ _FIRST_BYTES = 64
 _MOST_HELD = 64 << 20
 """Bytes of batches. A transaction with more is read twice: first to see that nothing is wrong with it."""
 _CHUNK = 1 << 16
-_BEGINNINGS = frozenset((Gtid.code, AnonymousGtid.code, GtidTagged.code, MariadbGtidEvent.code))
-_ENDS = frozenset((Xid.code, XaPrepare.code))
 _ENDING_STATEMENTS = frozenset(("commit", "rollback", "xa_prepare", "xa_commit", "xa_rollback"))
 _BEGINNING_STATEMENTS = frozenset(("begin", "xa_start", "xa_begin", "ddl"))
 _BEGINNING = Place(FIRST_EVENT, Format())
@@ -190,24 +188,19 @@ class _Salvager:
             here = self.place
             item = self.next()
             if item is None:
-                return here if _has_gtids(here.format) else first
+                return here if writes_gtids(here.format) else first
             if isinstance(item, Damage):
                 return here if item.partial and self._log.reader.in_use else item
-            if item.type_code in _BEGINNINGS:
+            if item.type_code in BEGINS:
                 return here
-            if item.type_code in _ENDS:
+            if item.type_code in ENDS:
                 return self.place
             kind = _statement(item, here.format)
             if kind in _ENDING_STATEMENTS:
                 return self.place
-            if kind in _BEGINNING_STATEMENTS and not _has_gtids(here.format):
+            if kind in _BEGINNING_STATEMENTS and not writes_gtids(here.format):
                 return first  # what stands before was outside of any transaction
         return self.place
-
-
-def _has_gtids(format: Format) -> bool:
-    """Whether the server begins each transaction with an event of its own."""
-    return version_numbers(format.server_version) >= ((10, 0, 2) if format.is_mariadb else (5, 7, 6))
 
 
 def _statement(frame: Frame, format: Format) -> str | None:
