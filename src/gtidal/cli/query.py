@@ -77,17 +77,14 @@ def source_options(given: Sequence[str] | None, **named: str | None) -> dict[str
 
 @contextmanager
 def spark_session(master: str) -> Iterator[SparkSession]:
-    """A session, with progress on the terminal; stopped at the end."""
+    """A session, with progress on the terminal. It ends with the process."""
     with telling() as tell:
         tell("starting Spark")
         from gtidal.spark.sessions import session
 
         spark = session(master)
-        try:
-            with tell.following(spark.sparkContext):
-                yield spark
-        finally:
-            spark.stop()
+        with tell.following(spark.sparkContext):
+            yield spark
 
 
 # --- the result as text

@@ -92,7 +92,7 @@ class Query:
         with explained():
             names = _Names(spark, sql)
             self.sql = names.rewritten()
-            tables = {name: self._whole(name) for name in (*VIEWS, *names.typed)}
+            tables = {name: self._whole(name) for name in (*names.views, *names.typed)}
             for table in tables.values():
                 _register_empty(spark, table)
             places = _places(spark, self.sql)
@@ -176,6 +176,7 @@ class _Names:
     def __init__(self, spark: SparkSession, sql: str) -> None:
         self._gateway = spark.sparkContext._gateway
         self._sql = sql
+        self.views: list[str] = []
         self._relations: list[tuple[int, int, list[str], bool]] = []
         self._columns: list[tuple[int, int, list[str]]] = []
         plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(sql)
@@ -189,6 +190,8 @@ class _Names:
         kind = node.getClass().getSimpleName()
         if kind == "UnresolvedRelation":
             parts = _strings(node.multipartIdentifier())
+            if len(parts) == 1 and parts[0].lower() in VIEWS and parts[0].lower() not in self.views:
+                self.views.append(parts[0].lower())
             if len(parts) == 2:
                 self._relations.append((*_place(node), parts, named))
         elif kind == "UnresolvedAttribute":
