@@ -43,7 +43,9 @@ def test_the_examples(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     sizes = [int(line.split("|")[4]) for line in by_table if "shop." in line]
     assert len(sizes) >= 4
     assert sum(sizes) == sum(
-        event["size"] for event in gtidal.events(SHOP).read_all().to_pylist() if "ROWS" in event["type"]
+        event["size"]
+        for event in gtidal.events(SHOP).read_all().to_pylist()
+        if event["type"] in ("WRITE_ROWS", "UPDATE_ROWS", "DELETE_ROWS")
     )
 
     deleted = run("who_deleted.py")

@@ -28,7 +28,7 @@ SUMMARIES = {
     "query": "Spark SQL over logs: any view, any table in them.",
     "export": "Write a view or a table as Parquet, ORC, JSON or CSV.",
     "bench": "Measure how fast logs are read here.",
-    "demo": "A guided tour over a sample log.",
+    "demo": "Sample logs become tables; a tour of all commands.",
 }
 """The commands, each in the module of its name."""
 

@@ -118,12 +118,19 @@ def json_lines(frame: DataFrame) -> Iterator[str]:
 
 
 def show(frame: DataFrame, screen: Screen) -> int:
-    """A table; the first rows decide its widths. Returns how many rows there were."""
-    names = [printable(name) for name in frame.columns]
-    rows = text_rows(frame)
-    first = list(islice(rows, PAGE))
-    widths = fitted([*first, tuple(names)], screen.width)
+    """A DataFrame as a table; returns how many rows there were."""
     right = [_is_numeric(kind) for _, kind in frame.dtypes]
+    return show_rows(frame.columns, right, text_rows(frame), screen)
+
+
+def show_rows(
+    titles: Sequence[str], right: Sequence[bool], rows: Iterable[Sequence[str | None]], screen: Screen
+) -> int:
+    """The first rows decide how wide columns are; numbers stand on the right."""
+    names = [printable(title) for title in titles]
+    rows = iter(rows)
+    first = list(islice(rows, PAGE))
+    widths = fitted([*first, names], screen.width)
     screen.line(*_cells(names, widths, right, "bold"))
     screen.line(("  ".join("─" * width for width in widths), "dim"))
     count = 0
