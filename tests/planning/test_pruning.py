@@ -109,7 +109,7 @@ def test_statements_that_ran_long(tmp_path: Path) -> None:
         times[number] -= 590
     path = tmp_path / "binlog.000001"
     write_day(path, 600, times, blob=9000)
-    for begins, ends in [*WINDOWS, *((None, part / 40) for part in range(1, 40))]:
+    for begins, ends in [*WINDOWS, *((None, part / 20) for part in range(1, 20))]:
         options = window(begins, ends)
         assert in_parts("transactions", path, 200_000, **options) == in_sequence(
             "transactions", path, **options
