@@ -131,6 +131,9 @@ def test_errors(spark: SparkSession, tmp_path: Path) -> None:
     other.write_bytes(b"no log")
     assert "binlog.000001, position 22898, WRITE_ROWS" in error_of(load(spark, cut))
     assert "checksum: stored is" in error_of(load(spark, flipped))
+    for mode in ("PERMISSIVE", "DROPMALFORMED"):
+        expected = gtidal.changes(flipped, mode=mode, on_corrupt=lambda bad: None).read_all()
+        assert rows_of(collect(load(spark, flipped, mode=mode.lower()))) == rows_of(expected)
     assert "binlog.000003" in load_error(spark, other)
     servers = tmp_path / "servers"
     servers.mkdir()

@@ -10,6 +10,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from gtidal.columnar.codes import FAILFAST
+from gtidal.columnar.modes import schema_in_mode
 from gtidal.columnar.schemas import CHANGES, EVENTS, TRANSACTIONS
 from gtidal.columnar.table_schema import TableSchema
 from gtidal.columnar.views.changes import schema_of
@@ -45,14 +47,17 @@ class Snapshot:
         )
         pieces = (piece for part in plan.parts for piece in part.pieces)
         check_one_server(pieces, read.paths, Storage(read.storage))
-        if read.table is not None:
-            table = find_table_schema(read, plan)
-            return Snapshot(plan, table.arrow_schema(), table)
-        if read.view == "changes":
-            return Snapshot(plan, schema_of(CHANGES.names, read.images))
-        if read.view == "events":
-            return Snapshot(plan, SCHEMA_WITH_DETAIL if read.detail else EVENTS)
-        return Snapshot(plan, TRANSACTIONS)
+        table = None if read.table is None else find_table_schema(read, plan)
+        columns = _columns(read) if table is None else table.arrow_schema()
+        return Snapshot(plan, schema_in_mode(columns, read.filters.get("mode", FAILFAST)), table)
+
+
+def _columns(read: ReadOptions) -> pa.Schema:
+    if read.view == "changes":
+        return schema_of(CHANGES.names, read.images)
+    if read.view == "events":
+        return SCHEMA_WITH_DETAIL if read.detail else EVENTS
+    return TRANSACTIONS
 
 
 @dataclass
