@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from gtidal.columnar.codes import FAILFAST, PERMISSIVE
+from gtidal.columnar.plan import printable
 from gtidal.columnar.scanning import VIEWS, LogScan, View
 from gtidal.columnar.schemas import BIGINT, STRING
 from gtidal.columnar.splitting import BEGINS, ENDS, writes_gtids
@@ -365,7 +366,7 @@ class _Reading:
             self.log.file,
             region.position,
             region.size,
-            ": ".join((", ".join(place), reason)) if place else reason,
+            printable(": ".join((", ".join(place), reason)) if place else reason),
             self._bytes(region),
         )
         if self.on_corrupt is not None:

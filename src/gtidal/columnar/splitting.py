@@ -51,18 +51,6 @@ def split(reader: WindowReader, size: int, stretch: int) -> list[Place]:
     return places
 
 
-def bounds(
-    reader: WindowReader, size: int, start: int | None, stop: int | None, *, by_event: bool
-) -> tuple[int | None, int | None]:
-    """Where to begin and to stop for those who name any two offsets: with the first transaction, or event, that begins
-    there or behind. None: with the log's first, behind its last."""
-    boundaries = Boundaries(reader, size)
-    if not boundaries.possible:
-        return start, stop
-    begin = None if start is None else boundaries.from_offset(start, by_event)
-    return begin, None if stop is None else boundaries.from_offset(stop, by_event)
-
-
 class Seen(NamedTuple):
     """An event, by its header."""
 
@@ -89,12 +77,22 @@ class Boundaries:
 
     @property
     def possible(self) -> bool:
-        """Not where each event is encrypted by itself, and not before version 4: such logs are read as a whole."""
-        return self.format.version >= 4 and not self.reader.decoder.encrypts_events
+        """Not where each event is encrypted by itself, not before version 4, and not behind a head that may be damaged:
+        such logs are read as a whole."""
+        usual = self.format.version >= 4 and not self.reader.doubtful
+        return usual and not self.reader.decoder.encrypts_events
 
     def first(self, cut: int, until: int) -> Place | None:
         """Where the first transaction begins that is known to begin from ``cut`` on and before ``until``."""
         return next((seen.place for seen in self.walk(cut, until) if seen.begins), None)
+
+    def bounds(self, start: int | None, stop: int | None, *, by_event: bool) -> tuple[int | None, int | None]:
+        """Where to begin and to stop for those who name any two offsets: with the first transaction, or event, that
+        begins there or behind. None: with the log's first, behind its last."""
+        if not self.possible:
+            return start, stop
+        begin = None if start is None else self.from_offset(start, by_event)
+        return begin, None if stop is None else self.from_offset(stop, by_event)
 
     def from_offset(self, offset: int, by_event: bool) -> int:
         """The position of the first transaction, or event, from ``offset`` on; the log's end if there is none."""
