@@ -8,7 +8,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
 import pytest
+from moto.server import ThreadedMotoServer
+from pyarrow.fs import FileSelector, S3FileSystem
 from pyspark.sql.functions import to_json
 
 import gtidal
@@ -210,6 +213,38 @@ def test_an_interrupted_commit_is_brought_to_its_end(tmp_path: Path) -> None:
     assert not (tmp_path / "_gtidal" / "commit.json").exists()
 
 
+def test_into_a_storage(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Object storages have no folders, and move files by copying them."""
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    keys = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
+    for name, value in keys.items():
+        monkeypatch.setenv(name, value)
+        monkeypatch.setitem(spark.sparkContext.environment, name, value)  # of the workers
+    system = S3FileSystem(endpoint_override=f"{host}:{port}", scheme="http", allow_bucket_creation=True)
+    system.create_dir("lake")
+    read = ReadOptions.parse(
+        {
+            "path": str(SHOP),
+            "fs.s3a.endpoint": f"http://{host}:{port}",
+            "fs.s3a.path.style.access": "true",
+            "maxPartitionBytes": "50000",
+        }
+    )
+    try:
+        report = Export(read, "s3://lake/changes", "table").run(spark)
+        assert Export(read, "s3://lake/changes", "table").run(spark).files == 0
+        entries = system.get_file_info(FileSelector("lake", recursive=True))
+        files = [entry.path for entry in entries if entry.path.endswith(".parquet")]
+        assert len(files) == report.files > 5
+        assert not any("_gtidal" in path for path in files)
+        written = sum(pq.ParquetFile(path, filesystem=system).metadata.num_rows for path in files)
+        assert written == report.rows == gtidal.changes(SHOP).read_all().num_rows
+    finally:
+        server.stop()
+
+
 def test_the_command(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for form in ("csv", "json", "orc"):
         to = tmp_path / form
@@ -235,6 +270,7 @@ def test_the_command(spark: SparkSession, tmp_path: Path, capsys: pytest.Capture
         ([*arguments, "--partition-by", "table"], "that is for the view changes"),
         (["export", str(SHOP), "--to", str(SHOP)], "is not empty, and what is in it was not written by gtidal"),
         (["export", str(SHOP), "--to", str(to), "--format", "csv"], "already exists"),
+        (["export", str(SHOP), "--to", str(LOGS[0] / "x")], f"cannot write to {LOGS[0] / 'x'}: "),
         (["export", str(tmp_path / "none"), "--to", str(tmp_path / "n")], "no such file or directory"),
     ):  # fmt: skip
         assert main(wrong) == 2

@@ -48,16 +48,20 @@ class Snapshot:
         pieces = (piece for part in plan.parts for piece in part.pieces)
         check_one_server(pieces, read.paths, Storage(read.storage))
         table = None if read.table is None else find_table_schema(read, plan)
-        columns = _columns(read) if table is None else table.arrow_schema()
-        return Snapshot(plan, schema_in_mode(columns, read.filters.get("mode", FAILFAST)), table)
+        return Snapshot(plan, columns_of(read, table), table)
 
 
-def _columns(read: ReadOptions) -> pa.Schema:
-    if read.view == "changes":
-        return schema_of(CHANGES.names, read.images)
-    if read.view == "events":
-        return SCHEMA_WITH_DETAIL if read.detail else EVENTS
-    return TRANSACTIONS
+def columns_of(read: ReadOptions, table: TableSchema | None = None) -> pa.Schema:
+    """Those of a table, or of a view, for which no log is looked at."""
+    if table is not None:
+        columns = table.arrow_schema()
+    elif read.view == "changes":
+        columns = schema_of(CHANGES.names, read.images)
+    elif read.view == "events":
+        columns = SCHEMA_WITH_DETAIL if read.detail else EVENTS
+    else:
+        columns = TRANSACTIONS
+    return schema_in_mode(columns, read.filters.get("mode", FAILFAST))
 
 
 @dataclass

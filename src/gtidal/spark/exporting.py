@@ -16,14 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from gtidal.columnar.table_schema import TableSchema
 from gtidal.errors import UsageError
 from gtidal.events.format import MAGIC
 from gtidal.log.facts import LogName
 from gtidal.planning import Part, Piece, plan_read, read_part
-from gtidal.sources.files import LogFile
+from gtidal.sources.files import LogFile, each_of
 from gtidal.sources.storage import Storage
-from gtidal.spark.batch import Snapshot
+from gtidal.spark.batch import BatchReader, LogPartition, Snapshot
 from gtidal.spark.errors import plain_errors
 from gtidal.spark.failures import explained
 from gtidal.spark.manifest import ATTEMPTS, ExportedFile, ExportedLog, Folder, Manifest
@@ -85,33 +84,21 @@ def _date_source(view: str) -> str:
 class PartWriter:
     """Writes the rows of a part. It travels to the tasks."""
 
-    read: ReadOptions
-    columns: pa.Schema
-    table: TableSchema | None
+    reader: BatchReader
     folder: Folder
     run: str
     partitions: tuple[str, ...]
 
     def __call__(self, number: int, parts: Iterable[Part]) -> Iterator[ExportedFile]:
-        with plain_errors():
+        with plain_errors(), self.folder.problems():
             for part in parts:
                 yield from self.write(number, part)
 
     def write(self, number: int, part: Part) -> list[ExportedFile]:
-        read = self.read
-        batches = read_part(
-            read.view,
-            part,
-            read.filters,
-            self.columns.names,
-            images=read.images,
-            table=self.table,
-            storage=read.storage,
-        )
         # Each attempt has a folder of its own: one that failed, or was too slow, disturbs nobody.
         attempt = f"{ATTEMPTS}/{self.run}/{number:05}-{uuid4().hex}"
         files = _Files(self.folder, attempt, f"part-{self.run}-{number:05}.parquet")
-        for batch in batches:
+        for batch in self.reader.read(LogPartition(part)):
             for folder, rows in self._split(batch):
                 files.add(folder, rows)
         return files.close()
@@ -130,8 +117,9 @@ class PartWriter:
 
     def _key(self, batch: pa.RecordBatch, name: str) -> pa.Array:
         if name == "date":
-            moments = batch.column(_date_source(self.read.view))
-            values = pc.strftime(moments, "%Y-%m-%d").dictionary_encode()
+            moments = batch.column(_date_source(self.reader.read_options.view))
+            days = moments.cast(pa.timestamp("us")).cast(pa.date32())
+            values = days.cast(pa.string()).dictionary_encode()
         else:
             values = batch.column(name).dictionary_encode()
         names = [f"{name}={_escaped(value) or _NONE}" for value in values.dictionary.to_pylist()]
@@ -300,18 +288,24 @@ class Export:
 
     def run(self, spark: SparkSession) -> Report:
         folder = Folder(self.to, tuple(sorted(self.read.storage.items())))
+        with folder.problems():
+            return self._run(spark, folder)
+
+    def _run(self, spark: SparkSession, folder: Folder) -> Report:
         before = folder.manifest()
         snapshot = Snapshot.of(self.read)
         partitions = partition_columns(self.read.view, self.partition_by, snapshot.columns.names)
         manifest = self._continued(before, snapshot)
         pieces = {piece.path: piece for part in snapshot.plan.parts for piece in part.pieces}
         last = _last_ones(pieces.values())
-        logs = {path: _look(piece, path in last, self.read) for path, piece in pieces.items()}
+        seen = each_of(list(pieces.values()), lambda piece: _look(piece, piece.path in last, self.read))
+        logs = {log.path: log for log in seen}
         done = manifest.by_log
         parts = [_new_pieces(part, logs, done) for part in snapshot.plan.parts]
         parts = [part for part in parts if part.pieces]
-        writer = PartWriter(self.read, snapshot.columns, snapshot.table, folder, uuid4().hex[:12], partitions)
-        written = _run(spark, writer, parts)
+        reader = BatchReader(self.read, snapshot, spark_schema(snapshot.columns))
+        writer = PartWriter(reader, folder, uuid4().hex[:12], partitions)
+        written = _in_tasks(spark, writer, parts)
         manifest.logs = list(
             {**done, **{log.exported().key: log.exported() for log in logs.values()}}.values()
         )
@@ -355,7 +349,7 @@ class Export:
         }
 
 
-def _run(spark: SparkSession, writer: Callable[..., Any], parts: list[Part]) -> list[ExportedFile]:
+def _in_tasks(spark: SparkSession, writer: Callable[..., Any], parts: list[Part]) -> list[ExportedFile]:
     """One task for each part. Spark gives the answers of attempts that ended well, one of each task."""
     if not parts:
         return []

@@ -8,7 +8,8 @@ whole or not at all but for the moment of the moves, and files of tasks that fai
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -94,6 +95,15 @@ class Folder:
 
     def at(self, path: str) -> str:
         return f"{self._place[1]}/{path}" if path else self._place[1]
+
+    @contextmanager
+    def problems(self) -> Iterator[None]:
+        """What a storage refuses, in one sentence."""
+        try:
+            yield
+        except OSError as error:
+            reason = error.strerror or " ".join(str(error).split())
+            raise UsageError(f"cannot write to {self.to}: {reason}") from None
 
     def make_room(self, path: str) -> None:
         """The folders above a file; object storages have none."""

@@ -14,20 +14,17 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from py4j.java_gateway import is_instance_of
+from py4j.java_gateway import is_instance_of  # type: ignore[import-untyped]
 from pyspark.sql.types import StructField, StructType
 
-from gtidal.columnar.schemas import CHANGES, EVENTS, TRANSACTIONS
 from gtidal.columnar.selection import pattern
-from gtidal.columnar.views.changes import schema_of
-from gtidal.columnar.views.events import SCHEMA_WITH_DETAIL
 from gtidal.errors import UsageError
-from gtidal.events.registry import EVENTS as EVENT_TYPES
+from gtidal.events.registry import EVENTS
 from gtidal.gtid import parse_gtid_set
 from gtidal.planning import ReadPlan
 from gtidal.sources.files import find_logs
 from gtidal.sources.storage import Storage
-from gtidal.spark.batch import Snapshot
+from gtidal.spark.batch import Snapshot, columns_of
 from gtidal.spark.failures import explained
 from gtidal.spark.needs import Conditions, Node, Reading, Span, Words, any_of, readings
 from gtidal.spark.options import BY_NAME, TYPED, VIEWS, ReadOptions
@@ -63,10 +60,14 @@ class LogTable:
         return "." in self.name
 
     def read_options(self) -> ReadOptions:
-        return ReadOptions.parse({**self.options, "paths": json.dumps(self.paths)})
+        return _read_options(self.options, self.paths)
 
     def plan(self) -> ReadPlan:
         return Snapshot.of(self.read_options()).plan
+
+
+def _read_options(options: Mapping[str, str], paths: Sequence[str]) -> ReadOptions:
+    return ReadOptions.parse({**options, "paths": json.dumps(paths)})
 
 
 class Query:
@@ -105,7 +106,7 @@ class Query:
             for table in self.tables:
                 reader = self._spark.read.format("binlog").options(**table.options)
                 frame = reader.schema(spark_schema(table.columns)).load(list(table.paths))
-                frame.createOrReplaceTempView(f"`{table.name}`")
+                frame.createOrReplaceTempView(_quoted(table.name))
             return self._spark.sql(self.sql)
 
     def explain(self) -> list[str]:
@@ -140,17 +141,9 @@ class Query:
             if (option := BY_NAME.get(given.lower())) is None or view in option.views
         }
         options = {**known, "table" if typed else "view": name}
-        table = LogTable(name, options, self._paths, EVENTS)
-        read = table.read_options()
-        if typed:
-            columns = Snapshot.of(read).columns
-        elif name == "changes":
-            columns = schema_of(CHANGES.names, read.images)
-        elif name == "events":
-            columns = SCHEMA_WITH_DETAIL if read.detail else EVENTS
-        else:
-            columns = TRANSACTIONS
-        return replace(table, columns=columns)
+        read = _read_options(options, self._paths)
+        columns = Snapshot.of(read).columns if typed else columns_of(read)
+        return LogTable(name, options, self._paths, columns)
 
     def _needed(self, table: LogTable, places: list[Reading]) -> LogTable:
         """What a query needs of a table: enough for each place where it reads it."""
@@ -302,7 +295,7 @@ class _Pruner:
         elif not table.is_typed:
             self._numbers("serverIds", words.get("server_id"))
         if self._name == "events":
-            names = {each.name for each in EVENT_TYPES.values()}
+            names = {each.name for each in EVENTS.values()}
             types = words.get("type")
             self._listed("types", types if types and names.issuperset(types) else None)
         span = conditions.get("timestamp")
