@@ -94,6 +94,7 @@ def test_it_does_not_change() -> None:
 def test_the_flavours_are_told_apart() -> None:
     digits = "12345678-1234-1234-1234-123456789012"
     assert isinstance(parse_gtid_set(f"{digits}:1"), GtidSet)
+    assert isinstance(parse_gtid_set("12345678-1234-11ed-b12d-0242ac130003:1"), GtidSet)
     assert isinstance(parse_gtid_set(digits), GtidSet)
     assert isinstance(parse_gtid_set(digits.replace("-", "") + ":1"), GtidSet)
     assert isinstance(parse_gtid_set(" ,\n0-1-100,1-2-5"), MariadbGtidSet)

@@ -18,7 +18,7 @@ from gtidal.gtid.text import BLANK, SEPARATORS, shown, skip
 
 FORM = "0-1-100,1-2-5 (domain-server-sequence)"
 
-_ITEM = re.compile(r"([0-9]{1,20})\s*+-\s*+([0-9]{1,20})\s*+-\s*+([0-9]{1,20})(?![0-9-])", re.ASCII)
+_ITEM = re.compile(r"([0-9]{1,20})\s*+-\s*+([0-9]{1,20})\s*+-\s*+([0-9]{1,20})(?![0-9a-fA-F-])", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, order=True)
