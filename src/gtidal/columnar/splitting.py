@@ -33,6 +33,9 @@ _LONG = 1 << 16
 BEGINS = frozenset((Gtid.code, AnonymousGtid.code, GtidTagged.code, MariadbGtidEvent.code))
 ENDS = frozenset((Xid.code, XaPrepare.code))
 _LONGEST_COMMIT = 1 << 12
+_FORMAT = FormatDescription.code - 1
+_FORMAT_FIXED = 57
+"""A format description's body has so many bytes, and one for each type: that for its own type is how long it is."""
 
 
 def split(reader: WindowReader, size: int, stretch: int) -> list[Place]:
@@ -79,8 +82,11 @@ class Boundaries:
     def possible(self) -> bool:
         """Not where each event is encrypted by itself, not before version 4, and not behind a head that may be damaged:
         such logs are read as a whole."""
-        usual = self.format.version >= 4 and not self.reader.doubtful
-        return usual and not self.reader.decoder.encrypts_events
+        format, lengths = self.format, self.format.post_header_lengths
+        own = lengths[_FORMAT] if len(lengths) > _FORMAT else 0
+        sound = format.has_checksums or own == _FORMAT_FIXED + len(lengths)
+        usual = format.version >= 4 and not self.reader.decoder.encrypts_events
+        return usual and sound and not self.reader.headless
 
     def first(self, cut: int, until: int) -> Place | None:
         """Where the first transaction begins that is known to begin from ``cut`` on and before ``until``."""

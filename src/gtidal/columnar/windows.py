@@ -108,9 +108,7 @@ class WindowReader:
         self.overran = False
         """Whether an event that is in order goes on behind the stop: that was no boundary."""
         self.relay = False
-        self.doubtful = False
-        """Whether the log begins with another event than a format description, or with one that has no checksum and
-        announces another length for itself than it has."""
+        self.headless = False  # the first event is neither a format description nor what precedes one
         self.jumped = 0
         self.misplaced = 0
         """How many events of the last window tell another place than theirs in ``log_pos``."""
@@ -122,8 +120,7 @@ class WindowReader:
         self._base = 0  # the position of the buffer's first byte
         self.head_size = 0  # bytes of the file before position 0
         self._checked = 0  # events before this position were compared with their checksums already
-        self._ended = False
-        self._opened = False
+        self._ended = self._opened = False
         self._used = 0  # bytes of the buffer that the window given out last takes
         self._by_reference = False
         self._inner: Iterator[Window] | None = None
@@ -154,9 +151,8 @@ class WindowReader:
             cipher.seek(position)
         self._have = 0
         self._base = position
-        self._ended = False
         self._used = 0
-        self._by_reference = False
+        self._ended = self._by_reference = False
         self._inner = None
         self._problem = None
 
@@ -347,9 +343,7 @@ class WindowReader:
         if frame.type_code == FormatDescription.code:
             self.in_use |= bool(frame.data[17] & IN_USE)
             self.relay |= bool(frame.data[17] & RELAY_LOG) or frame.position > FIRST_EVENT
-            self._doubt(frame)
-        elif frame.position == FIRST_EVENT:
-            self.doubtful = frame.type_code != Rotate.code
+        self.headless |= frame.position == FIRST_EVENT and frame.type_code not in _HEAD_TYPES
         self._index.count = 0
         self._add(frame, 0, format)
         self._used = size
@@ -357,12 +351,6 @@ class WindowReader:
         if frame.type_code == FormatDescription.code and checksum_size(frame.data, frame.type_code, format):
             window.checksum = OK if self.verify_checksum else UNCHECKED
         return self._expanded(window), 0
-
-    def _doubt(self, frame: Frame) -> None:
-        event = decode_event(frame.data, frame.position, Context(self.decoder.format, {}))
-        if isinstance(event, FormatDescription) and event.checksum is None:
-            announced, actual = event.own_length
-            self.doubtful |= announced != actual
 
     def _add(self, frame: Frame, offset: int, format: Format) -> None:
         try:
@@ -574,8 +562,8 @@ class WindowReader:
             memoryview(index.positions), 0, _NO_BYTES, _NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS, 0, progress,
         )  # fmt: skip
         used, count = progress[0], progress[1]
-        left = len(data) - used
-        if not count and (code == SIZE or (left >= HEADER_SIZE and _size_at(data, used) > largest)):
+        torn = len(data) - used >= HEADER_SIZE and _size_at(data, used) > largest
+        if not count and (code == SIZE or torn):
             raise DecodeError(f"an inner event of {_size_at(data, used)} bytes", field="payload")
         if not count:
             return None, 0
