@@ -34,11 +34,11 @@ from gtidal.cli.bench import (
     Result,
     beginning,
     own_measures,
-    progress,
     run_all,
     show_results,
     tool_measures,
 )
+from gtidal.cli.progress import telling
 from gtidal.cli.screen import Screen
 from tests.live.servers import mysql_binaries
 
@@ -85,7 +85,7 @@ def measure(workload: Workload, rounds: int, size: int, with_peer: bool) -> tupl
             short = stack.enter_context(beginning(log, PEER_SLICE))
             measures.append(stack.enter_context(served(short)))
         same = same_output(part, tool)
-        tell = stack.enter_context(progress())
+        tell = stack.enter_context(telling())
         return run_all(measures, rounds, lambda text: tell(f"{workload.name}, {text}")), same
 
 

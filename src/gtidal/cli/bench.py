@@ -29,6 +29,7 @@ import typer
 from gtidal.cli.conversion import Command
 from gtidal.cli.opening import check_magic
 from gtidal.cli.output import Output, print_json
+from gtidal.cli.progress import telling
 from gtidal.cli.screen import Screen, cut
 from gtidal.errors import UsageError
 from gtidal.events.format import MAGIC, FormatDescription
@@ -485,18 +486,6 @@ def find_tool(named: str | None) -> str | None:
     return tool
 
 
-@contextlib.contextmanager
-def progress() -> Iterator[Callable[[str], None]]:
-    """A line on the terminal that says what is being measured; nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield lambda text: None
-        return
-    try:
-        yield lambda text: print(f"\r\033[K{text} …", end="", file=sys.stderr, flush=True)
-    finally:
-        print("\r\033[K", end="", file=sys.stderr, flush=True)
-
-
 def bench(
     paths: Annotated[
         list[str], typer.Argument(metavar="FILE", help="Logs, directories, globs or .index files.")
@@ -523,7 +512,7 @@ def bench(
         measures = own_measures(logs, part, table)
         if tool:
             measures += tool_measures(tool, logs)
-        with progress() as tell:
+        with telling() as tell:
             results = run_all(measures, rounds, tell)
     if output is Output.json:
         for result in results:

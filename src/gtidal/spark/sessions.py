@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,7 +50,21 @@ def session(
     chosen |= settings or {}
     builder = SparkSession.builder.master(master).appName(name).config(map=chosen)
     with _environment(_variables(Path(found.origin).parent)):
-        return builder.getOrCreate()
+        made = builder.getOrCreate()
+    _stop_with_process()
+    return made
+
+
+@cache
+def _stop_with_process() -> None:
+    """Else Spark's Python workers find their Java gone, and print so."""
+    from pyspark import SparkContext
+
+    def stop() -> None:
+        if SparkContext._active_spark_context is not None:
+            SparkContext._active_spark_context.stop()
+
+    atexit.register(stop)
 
 
 def _quarter_of_memory() -> int:
