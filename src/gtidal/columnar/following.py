@@ -7,13 +7,15 @@ table map has, where rows lie, and the numbers of every transaction that ended.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 
 from gtidal.columnar import kernel
-from gtidal.columnar.codes import KINDS, NONE, OUTCOMES, TXN_FIELDS, Role, Txn
+from gtidal.columnar.codes import KINDS, NONE, OUTCOMES, STATEMENT_WORDS, TXN_FIELDS, Role, Txn
+from gtidal.columnar.flat import is_one_of
 from gtidal.columnar.plan import PlanBook, printable
 from gtidal.columnar.windows import Array, Window
 from gtidal.errors import GtidalError
@@ -30,32 +32,59 @@ from gtidal.log.transactions import Transaction, TransactionTracker
 
 DONE, ASK, OPEN, TABLE, FULL = range(5)
 NO_TRANSACTION = -1
+STATEMENT = -1
+"""In the place of the text that rows belong to: the event is itself a statement."""
 _MOST_MAPS = 1024
 _V1_ROWS, _V2_ROWS = (23, 24, 25), (30, 31, 32)
 ROWS_TYPES = frozenset(_V1_ROWS + _V2_ROWS)
 IS_ROWS = np.zeros(256, bool)
 IS_ROWS[list(ROWS_TYPES)] = True
+_ROWISH = (Role.TABLE_MAP, Role.ROWS_V1, Role.ROWS_V2, Role.ROWS_QUERY, Role.ANNOTATE_ROWS)
 
 
-def roles_of(format: Format) -> memoryview:
+_ORDINARY = (
+    (33, Role.GTID, None),
+    (34, Role.GTID, None),
+    (2, Role.BEGIN, 13),
+    (19, Role.TABLE_MAP, 8),
+    (29, Role.ROWS_QUERY, 0),
+    (16, Role.XID, 0),
+    (40, Role.PAYLOAD, None),
+    *((code, Role.ROWS_V1, 8) for code in _V1_ROWS),
+    *((code, Role.ROWS_V2, 10) for code in _V2_ROWS),
+)
+_ALL = (
+    *_ORDINARY,
+    (2, Role.QUERY, 13),
+    *((code, Role.SETTING, 0) for code in (5, 13, 14)),
+    (160, Role.ANNOTATE_ROWS, None),
+    (162, Role.MARIADB_GTID, None),
+)
+"""A type's code, its role, and how long its fixed part must be; None: nobody asks."""
+
+
+def roles_of(format: Format, *, only_ordinary: bool = False) -> memoryview:
     """What the kernel may do with each type of event in this format: where a fixed part is not as long as known,
-    nothing."""
+    nothing. ``only_ordinary``: of transactions, those of MySQL's rows alone (GTID, BEGIN, …, XID)."""
     roles = np.zeros(256, np.uint8)
     if format.version >= 4 and format.header_length == HEADER_SIZE:
-        for code, role, size in (
-            (33, Role.GTID, 42),
-            (34, Role.GTID, 42),
-            (2, Role.QUERY, 13),
-            (19, Role.TABLE_MAP, 8),
-            (29, Role.ROWS_QUERY, 0),
-            (16, Role.XID, 0),
-            (40, Role.PAYLOAD, 40),
-            *((code, Role.ROWS_V1, 8) for code in _V1_ROWS),
-            *((code, Role.ROWS_V2, 10) for code in _V2_ROWS),
-        ):
-            if code in (33, 34, 40) or format.post_header_length(code, size) == size:
+        for code, role, size in _ORDINARY if only_ordinary else _ALL:
+            if size is None or format.post_header_length(code, size) == size:
                 roles[code] = role
     return memoryview(roles)
+
+
+def packed_word(word: str) -> int:
+    """As ``kernel.queries`` packs it: five bits for each letter."""
+    number = 0
+    for letter in word:
+        number = number << 5 | ord(letter) & 31
+    return number
+
+
+_WORDS = memoryview(
+    np.array([(packed_word(word), kind) for word, kind in STATEMENT_WORDS.items()], np.int64).reshape(-1)
+)
 
 
 class Lanes:
@@ -92,7 +121,7 @@ class Followed:
     events: int = 0
     transactions: int = 0
     asked: list[tuple[int, Event]] = field(default_factory=list)
-    """The events that the reference decoder decoded, by their place in the window."""
+    """The events that the reference decoder decoded, in the order of their places in the window."""
     has_open: bool = False
     """Whether a row for the transaction that is still open follows those of the ended ones."""
     open_from: int | None = None
@@ -117,12 +146,17 @@ class Followed:
 class Follower:
     """Follows the transactions of one log."""
 
-    def __init__(self, decoder: LogDecoder, book: PlanBook, *, decode_rows: bool = True) -> None:
+    def __init__(
+        self, decoder: LogDecoder, book: PlanBook, *, decode_rows: bool = True, only_ordinary: bool = False
+    ) -> None:
         self.decoder = decoder
         self.book = book
         self.tracker = TransactionTracker()
         self.decode_rows = decode_rows
         """Off: rows events that the reference decoder gets keep their images as bytes."""
+        self.decode_statements = True
+        """Off: statements that the kernel followed are not decoded."""
+        self._only_ordinary = only_ordinary
         self.ended: list[Transaction] = []
         """The transactions of the tracker's that ended in this window."""
         self.query = b""
@@ -156,7 +190,7 @@ class Follower:
         """Nothing of the window is followed yet; what was known of the window before is no longer."""
         if window.format is not self._format:
             self._format = window.format
-            self._roles = roles_of(window.format)
+            self._roles = roles_of(window.format, only_ordinary=self._only_ordinary)
             self.book.forget_ids()
         if self._lanes is None or len(self._lanes.event_txn) < window.count:
             self._lanes = Lanes(window.count)
@@ -177,10 +211,7 @@ class Follower:
         bad_table = -1  # events up to it are asked for one by one, so that those before it are known
         while place < window.count:
             owned = self.tracker.current is not None
-            if not owned:
-                begun = place
-                self.maps_at_begin = self._maps_now()
-            if place <= bad_table or (owned and not self.tracker.takes_rows):
+            if place <= bad_table or (owned and not self._goes_on_with_rows(window, place)):
                 code, stopped = ASK, place
             else:
                 code, stopped, at = self.run(followed, place, owned)
@@ -189,6 +220,9 @@ class Follower:
                 if code == TABLE and at in learned:
                     code = ASK  # two maps of one transaction push each other out of the cache
             place = stopped
+            if not owned:
+                begun = place
+                self.maps_at_begin = self._maps_now()
             if code == DONE:
                 break
             if code == OPEN and leave_open:
@@ -223,6 +257,8 @@ class Follower:
         if leave_open and followed.open_from is None and self.tracker.current is not None:
             followed.open_from = followed.events = begun
         followed.transactions = self._state[1]
+        if self.decode_statements:
+            self._decode_statements(followed)
         if followed.open_from is None:
             self.show_open(followed, self.tracker.current)
         query = self._state[4]
@@ -269,12 +305,15 @@ class Follower:
             memoryview(index.types),
             memoryview(index.timestamps),
             memoryview(index.server_ids),
+            memoryview(index.flags),
             memoryview(index.positions),
             memoryview(index.ends),
+            memoryview(index.payloads),
             memoryview(index.extras),
             first,
             index.count,
             self._roles,
+            _WORDS,
             book.cache_id,
             book.cache_body,
             book.body_start.view,
@@ -311,11 +350,15 @@ class Follower:
         self.tracker.pass_over(last - first, int(index.ends[last - 1]), names, rows)
         current = self.tracker.current
         if current is not None and current.query is None and self._state[5] > 1:
-            texts = np.flatnonzero(index.types[first:last] == RowsQuery.code)
+            texts = np.flatnonzero(is_one_of(index.types[first:last], (RowsQuery.code, AnnotateRows.code)))
             if len(texts):
                 event = self._decode(followed.window, first + int(texts[0]))
-                assert isinstance(event, RowsQuery)
+                assert isinstance(event, RowsQuery | AnnotateRows)
                 current.query = event.query
+
+    def _goes_on_with_rows(self, window: Window, place: int) -> bool:
+        """Whether the kernel may go on inside of the tracker's transaction."""
+        return self._roles[window.index.types[place]] in _ROWISH and self.tracker.takes_rows
 
     # --- the reference decoder's part
 
@@ -349,6 +392,13 @@ class Follower:
             return decode_event(frame.data, frame.position, context)
         except GtidalError as error:
             raise error.at(file=self.decoder.file) from None
+
+    def _decode_statements(self, followed: Followed) -> None:
+        """Those that the kernel followed, put where they belong among what was asked for."""
+        places = np.flatnonzero(followed.lanes.event_query[: followed.events] == STATEMENT).tolist()
+        if places:
+            followed.asked += [(place, self.decode_alone(followed, place)) for place in places]
+            followed.asked.sort(key=itemgetter(0))
 
     def learn(self, followed: Followed, place: int) -> None:
         """A table map that the kernel does not know: from now on it does."""
