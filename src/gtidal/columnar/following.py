@@ -6,6 +6,7 @@ table map has, where rows lie, and the numbers of every transaction that ended.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any
@@ -17,6 +18,7 @@ from gtidal.columnar import kernel
 from gtidal.columnar.codes import KINDS, NONE, OUTCOMES, STATEMENT_WORDS, TXN_FIELDS, Role, Txn
 from gtidal.columnar.flat import is_one_of
 from gtidal.columnar.plan import PlanBook, printable
+from gtidal.columnar.statements import Statement, statement_of
 from gtidal.columnar.windows import Array, Window
 from gtidal.errors import GtidalError
 from gtidal.events.format import CRC32, NO_CHECKSUM, Format, FormatDescription, StartV3
@@ -32,13 +34,14 @@ from gtidal.log.transactions import Transaction, TransactionTracker
 
 DONE, ASK, OPEN, TABLE, FULL = range(5)
 NO_TRANSACTION = -1
-STATEMENT = -1
-"""In the place of the text that rows belong to: the event is itself a statement."""
+_OPERATIONS = {-1: "statement", -2: "ddl"}
+"""In the place of the text that rows belong to: the event is itself a statement, and of which kind."""
 _MOST_MAPS = 1024
 _V1_ROWS, _V2_ROWS = (23, 24, 25), (30, 31, 32)
 ROWS_TYPES = frozenset(_V1_ROWS + _V2_ROWS)
 IS_ROWS = np.zeros(256, bool)
 IS_ROWS[list(ROWS_TYPES)] = True
+_SCHEMA_SIZE = HEADER_SIZE + 8
 _ROWISH = (Role.TABLE_MAP, Role.ROWS_V1, Role.ROWS_V2, Role.ROWS_QUERY, Role.ANNOTATE_ROWS)
 
 
@@ -105,11 +108,19 @@ class Lanes:
         self.query_start = np.zeros(1024, np.int32)
         self.query_size = np.zeros(1024, np.int32)
 
-    def grow(self) -> None:
-        self.txn = np.concatenate((self.txn, np.zeros_like(self.txn)), axis=1)
-        for name in ("tables", "heap", "query_start", "query_size"):
+    def grow(self, transactions: int, tables: int, heap: int, texts: int) -> None:
+        """Twice the room where more than half of it is used; everywhere, if that is so nowhere."""
+        used = {
+            "txn": transactions,
+            "tables": tables,
+            "heap": heap,
+            "query_start": texts,
+            "query_size": texts,
+        }
+        short = [name for name, count in used.items() if 2 * count > getattr(self, name).shape[-1]]
+        for name in short or used:
             array = getattr(self, name)
-            setattr(self, name, np.concatenate((array, np.zeros_like(array))))
+            setattr(self, name, np.concatenate((array, np.zeros_like(array)), axis=-1))
 
 
 @dataclass(slots=True)
@@ -121,7 +132,9 @@ class Followed:
     events: int = 0
     transactions: int = 0
     asked: list[tuple[int, Event]] = field(default_factory=list)
-    """The events that the reference decoder decoded, in the order of their places in the window."""
+    """The events that the reference decoder decoded, by their place in the window."""
+    statements: list[tuple[int, Statement]] = field(default_factory=list)
+    """Those that the kernel followed; see ``Follower.tell_statements``."""
     has_open: bool = False
     """Whether a row for the transaction that is still open follows those of the ended ones."""
     open_from: int | None = None
@@ -139,6 +152,13 @@ class Followed:
         """Those, and the one that is still open: what ``event_txn`` counts."""
         return self.lanes.txn[:, : self.transactions + self.has_open].T
 
+    @property
+    def told(self) -> list[tuple[int, Event | Statement]]:
+        """What was asked for and the kernel's statements, in order."""
+        return (
+            sorted([*self.asked, *self.statements], key=itemgetter(0)) if self.statements else [*self.asked]
+        )
+
     def text(self, start: int, size: int) -> bytes:
         return self.lanes.heap[start : start + size].tobytes()
 
@@ -154,8 +174,8 @@ class Follower:
         self.tracker = TransactionTracker()
         self.decode_rows = decode_rows
         """Off: rows events that the reference decoder gets keep their images as bytes."""
-        self.decode_statements = True
-        """Off: statements that the kernel followed are not decoded."""
+        self.tell_statements = True
+        """Off: of statements that the kernel followed, nothing but their transactions is told."""
         self._only_ordinary = only_ordinary
         self.ended: list[Transaction] = []
         """The transactions of the tracker's that ended in this window."""
@@ -233,7 +253,7 @@ class Follower:
                     self.learn(followed, at)
                     learned.add(at)
                 elif code == FULL:
-                    lanes.grow()
+                    self.grow(followed)
                 else:
                     before = self.tracker.current
                     self._ask(followed, place)
@@ -257,8 +277,8 @@ class Follower:
         if leave_open and followed.open_from is None and self.tracker.current is not None:
             followed.open_from = followed.events = begun
         followed.transactions = self._state[1]
-        if self.decode_statements:
-            self._decode_statements(followed)
+        if self.tell_statements:
+            followed.statements = list(self._statements(followed))
         if followed.open_from is None:
             self.show_open(followed, self.tracker.current)
         query = self._state[4]
@@ -290,6 +310,11 @@ class Follower:
     def transactions(self) -> int:
         """How many have a row in the lanes."""
         return self._state[1]
+
+    def grow(self, followed: Followed) -> None:
+        """There is no room for what comes next."""
+        state = self._state
+        followed.lanes.grow(state[1], state[2], state[3], state[5])
 
     # --- the kernel's part
 
@@ -393,12 +418,25 @@ class Follower:
         except GtidalError as error:
             raise error.at(file=self.decoder.file) from None
 
-    def _decode_statements(self, followed: Followed) -> None:
-        """Those that the kernel followed, put where they belong among what was asked for."""
-        places = np.flatnonzero(followed.lanes.event_query[: followed.events] == STATEMENT).tolist()
-        if places:
-            followed.asked += [(place, self.decode_alone(followed, place)) for place in places]
-            followed.asked.sort(key=itemgetter(0))
+    def _statements(self, followed: Followed) -> Iterator[tuple[int, Statement]]:
+        """Those that the kernel followed. Text that is not ASCII is in a charset that the event tells."""
+        window, lanes = followed.window, followed.lanes
+        kinds = lanes.event_query[: followed.events]
+        places = np.flatnonzero(kinds < 0)
+        starts, ends = lanes.event_start[places], lanes.event_end[places]
+        sizes = window.data[window.index.offsets[places] + _SCHEMA_SIZE]
+        data = memoryview(window.data)
+        for place, kind, start, end, size in zip(
+            *(each.tolist() for each in (places, kinds[places], starts, ends, sizes)), strict=True
+        ):
+            query = bytes(data[start:end])
+            if query.isascii():
+                schema = str(data[start - 1 - size : start - 1], "utf-8", "surrogateescape")
+                yield place, Statement(_OPERATIONS[kind], schema, query)
+            else:
+                statement = statement_of(self.decode_alone(followed, place))
+                assert statement is not None
+                yield place, statement
 
     def learn(self, followed: Followed, place: int) -> None:
         """A table map that the kernel does not know: from now on it does."""
@@ -503,7 +541,7 @@ class Follower:
         data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
         used = self._state[3]
         while used + len(data) > len(followed.lanes.heap):
-            followed.lanes.grow()
+            self.grow(followed)
         followed.lanes.heap[used : used + len(data)] = np.frombuffer(data, np.uint8)
         self._state[3] = used + len(data)
         return used, len(data)
@@ -511,7 +549,7 @@ class Follower:
     def _put_query(self, followed: Followed, query: bytes) -> None:
         number = self._state[5]
         while number >= len(followed.lanes.query_start):
-            followed.lanes.grow()
+            self.grow(followed)
         start, size = self._put_text(followed, query)
         followed.lanes.query_start[number] = start
         followed.lanes.query_size[number] = size
@@ -523,12 +561,12 @@ class Follower:
         count = self._state[1]
         lanes = followed.lanes
         while count >= lanes.txn.shape[1]:
-            lanes.grow()
+            self.grow(followed)
         values = transaction_numbers(transaction)
         first = self._state[2]
         names = [self.book.name_number(name) for name in transaction.tables]
         while first + len(names) > len(lanes.tables):
-            lanes.grow()
+            self.grow(followed)
         lanes.tables[first : first + len(names)] = names
         self._state[2] = first + len(names)
         values[Txn.TABLES], values[Txn.TABLES_COUNT] = first, len(names)

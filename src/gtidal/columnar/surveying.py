@@ -407,7 +407,7 @@ class Survey:
                     code = ASK
                     break
             elif code == FULL:
-                followed.lanes.grow()
+                follower.grow(followed)
             else:
                 break
         if stopped == first:

@@ -487,17 +487,8 @@ def follow(
                 break
             elif role == 1:  # GTID
                 used = read_gtid(
-                    machine.place(data),
-                    pos,
-                    end,
-                    machine.longs(txn),
-                    most,
-                    count,
-                    machine.room(heap),
-                    used,
-                    uuid,
-                    text,
-                )
+                    machine.place(data), pos, end, machine.longs(txn), most, count, machine.room(heap), used, uuid, text
+                )  # fmt: skip
                 if used < 0:
                     code = 1
                     break
@@ -513,12 +504,12 @@ def follow(
                     break
                 inside = 1
             elif role == 2 or role == 11:  # BEGIN, QUERY
+                act = 0
                 said = queries.text_of(machine.place(data), pos, end)
-                act = (
-                    queries.kind_of(machine.place(data), said, end, machine.longs(words), words.shape[0] // 2)
-                    if said >= 0
-                    else 0
-                )
+                if said >= 0:
+                    act = queries.kind_of(
+                        machine.place(data), said, end, machine.longs(words), words.shape[0] // 2
+                    )
                 if act == 0 or (role == 2 and act != 1):
                     code = 1
                     break
@@ -530,21 +521,16 @@ def follow(
                         code = 1
                         break
                     used = put_schema(
-                        machine.place(data),
-                        pos,
-                        said,
-                        machine.longs(txn),
-                        most,
-                        count,
-                        machine.room(heap),
-                        used,
-                    )
+                        machine.place(data), pos, said, machine.longs(txn), most, count, machine.room(heap), used
+                    )  # fmt: skip
                     inside = 1
                 elif act >= 5:  # a statement, which is the whole transaction if it is alone
                     used = put_statement(
                         machine.place(data), pos, said, end, act - 5, machine.longs(txn), most, count, machine.room(heap), used
                     )  # fmt: skip
-                    event_query[i] = -1
+                    event_query[i] = 4 - act  # -1: dml, -2: ddl
+                    event_start[i] = said
+                    event_end[i] = end
                     if not inside:
                         ended = 0
                 elif not inside:
