@@ -9,26 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
-from typing import Any
 from zlib import crc32
 
 import numpy as np
 
 from gtidal.columnar import kernel
-from gtidal.columnar.codes import KINDS, NONE, OUTCOMES, STATEMENT_WORDS, TXN_FIELDS, Role, Txn
+from gtidal.columnar.codes import NONE, STATEMENT_WORDS, TXN_FIELDS, Role, Txn
 from gtidal.columnar.flat import is_one_of
 from gtidal.columnar.plan import PlanBook, printable
 from gtidal.columnar.statements import Statement, statement_of
+from gtidal.columnar.transaction_numbers import tag_of, transaction_numbers
 from gtidal.columnar.windows import Array, Window
 from gtidal.errors import GtidalError
 from gtidal.events.format import CRC32, NO_CHECKSUM, Format, FormatDescription, StartV3
 from gtidal.events.frame import HEADER_SIZE, decode_event
-from gtidal.events.mariadb import AnnotateRows, MariadbGtidEvent, PartialRowData
+from gtidal.events.mariadb import AnnotateRows, PartialRowData
 from gtidal.events.registry import Context, Event
 from gtidal.events.rows import RowsEvent
 from gtidal.events.statement import RowsQuery
 from gtidal.events.table_map import TableMap
-from gtidal.events.transaction import GtidEvent
 from gtidal.log.decoder import Fragments, LogDecoder, event_name, inner_format_of
 from gtidal.log.transactions import Transaction, TransactionTracker
 
@@ -572,7 +571,7 @@ class Follower:
         values[Txn.TABLES], values[Txn.TABLES_COUNT] = first, len(names)
         texts: tuple[tuple[Txn, bytes | str | None], ...] = (
             (Txn.GTID, transaction.gtid and printable(transaction.gtid)),
-            (Txn.TAG, _tag(transaction)),
+            (Txn.TAG, tag_of(transaction)),
             (Txn.SCHEMA, transaction.schema),
             (Txn.QUERY, transaction.query),
             (Txn.XA, transaction.xa),
@@ -594,57 +593,5 @@ _SIZES = {
 }
 
 
-def _tag(transaction: Transaction) -> str | None:
-    event = transaction.gtid_event
-    return printable(event.tag) if isinstance(event, GtidEvent) and event.gno and event.tag else None
-
-
 def _signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 == 1 else value
-
-
-def _or_none(value: int | None) -> int:
-    return NONE if value is None else value
-
-
-def transaction_numbers(transaction: Transaction) -> dict[int, Any]:
-    """What ``codes.Txn`` names, apart from texts and tables."""
-    event = transaction.gtid_event
-    values: dict[int, Any] = {
-        Txn.POSITION: transaction.position,
-        Txn.END_POSITION: transaction.end_position,
-        Txn.TIMESTAMP: transaction.timestamp,
-        Txn.SERVER_ID: transaction.server_id,
-        Txn.OUTCOME: OUTCOMES.index(transaction.outcome),
-        Txn.KIND: KINDS.index(transaction.kind),
-        Txn.THREAD_ID: _or_none(transaction.thread_id),
-        Txn.XID: transaction.xid or 0,
-        Txn.PRESENT: 2 if transaction.xid is not None else 0,
-        Txn.EVENTS: transaction.events,
-        Txn.UNCOMPRESSED_LENGTH: _or_none(transaction.uncompressed_length),
-        Txn.COMPRESSED: int(transaction.compressed),
-        Txn.ROWS_INSERTED: transaction.rows_inserted,
-        Txn.ROWS_UPDATED: transaction.rows_updated,
-        Txn.ROWS_DELETED: transaction.rows_deleted,
-    }
-    for place in (Txn.GNO, Txn.LAST_COMMITTED, Txn.SEQUENCE_NUMBER, Txn.ROW_ONLY, Txn.IMMEDIATE_TIMESTAMP,
-                  Txn.ORIGINAL_TIMESTAMP, Txn.IMMEDIATE_VERSION, Txn.ORIGINAL_VERSION,
-                  Txn.ANNOUNCED_LENGTH):  # fmt: skip
-        values[place] = NONE
-    if isinstance(event, GtidEvent):
-        values[Txn.GNO] = event.gno or NONE
-        values[Txn.UUID_SIZE] = 36 if event.gno else 0
-        values[Txn.LAST_COMMITTED] = _or_none(event.last_committed)
-        values[Txn.SEQUENCE_NUMBER] = _or_none(event.sequence_number)
-        values[Txn.ROW_ONLY] = int(event.row_only)
-        values[Txn.IMMEDIATE_TIMESTAMP] = _or_none(event.immediate_commit_timestamp)
-        values[Txn.ORIGINAL_TIMESTAMP] = _or_none(event.original_timestamp)
-        values[Txn.IMMEDIATE_VERSION] = _or_none(event.immediate_server_version)
-        values[Txn.ORIGINAL_VERSION] = _or_none(event.original_version)
-        values[Txn.ANNOUNCED_LENGTH] = _or_none(event.transaction_length)
-        if event.commit_group_ticket is not None:
-            values[Txn.TICKET] = event.commit_group_ticket
-            values[Txn.PRESENT] |= 1
-    elif isinstance(event, MariadbGtidEvent):
-        values[Txn.GNO] = event.gtid.sequence if event.gtid else NONE
-    return values

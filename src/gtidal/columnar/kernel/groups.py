@@ -57,22 +57,29 @@ def put_number(heap, at, number):
 
 
 def begin(txn, most, row, position, timestamp, server_id, tables):
-    """A transaction of which nothing more is known yet."""
-    for k in range(40):
-        txn[k * most + row] = 0
-    for k in range(10, 20):  # TAG_SIZE to THREAD_ID
-        txn[k * most + row] = NONE
-    txn[7 * most + row] = NONE  # GTID_SIZE
-    txn[24 * most + row] = NONE  # SCHEMA_SIZE
-    txn[26 * most + row] = NONE  # QUERY_SIZE
-    txn[30 * most + row] = NONE  # UNCOMPRESSED_LENGTH
-    txn[32 * most + row] = NONE  # XA_SIZE
-    txn[33 * most + row] = NONE  # ANNOUNCED_LENGTH
+    """A transaction of which nothing more is known yet. Its numbers lie far from each other: each is written once."""
     txn[row] = position
     txn[2 * most + row] = timestamp
     txn[3 * most + row] = server_id
     txn[5 * most + row] = 3  # KIND: other
+    txn[6 * most + row] = 0
+    txn[7 * most + row] = NONE  # GTID_SIZE
+    txn[8 * most + row] = 0
+    txn[9 * most + row] = 0
+    for k in range(10, 20):  # TAG_SIZE to THREAD_ID
+        txn[k * most + row] = NONE
+    for k in range(20, 24):
+        txn[k * most + row] = 0
+    txn[24 * most + row] = NONE  # SCHEMA_SIZE
+    txn[25 * most + row] = 0
+    txn[26 * most + row] = NONE  # QUERY_SIZE
     txn[28 * most + row] = tables
+    txn[30 * most + row] = NONE  # UNCOMPRESSED_LENGTH
+    txn[31 * most + row] = 0
+    txn[32 * most + row] = NONE  # XA_SIZE
+    txn[33 * most + row] = NONE  # ANNOUNCED_LENGTH
+    for k in range(34, 38):
+        txn[k * most + row] = 0
 
 
 def read_gtid(data, pos, end, txn, most, row, heap, at, uuid, text):

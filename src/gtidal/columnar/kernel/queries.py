@@ -125,10 +125,10 @@ def kind_of(data, pos, end, words, count):
     pos = behind_gap(data, pos, end)
     stop = behind_word(data, pos, end)
     word = packed_word(data, pos, stop)
-    kind = 0
-    for k in range(count):
-        if words[2 * k] == word:
-            kind = words[2 * k + 1]
+    k = 0
+    while k < count and words[2 * k] != word:
+        k += 1
+    kind = words[2 * k + 1] if k < count else 0
     if (kind == 1 or kind == 2) and stop < end:  # BEGIN, COMMIT: more may be said behind them
         return 0
     if kind == 3 and stop < end:  # ROLLBACK
