@@ -178,7 +178,7 @@ class Follower:
         self._only_ordinary = only_ordinary
         self.ended: list[Transaction] = []
         """The transactions of the tracker's that ended in this window."""
-        self.query = b""
+        self.query: bytes | None = None
         """The text of the rows to come, where it was in a window before."""
         self.keep_errors = False
         """On: an event that cannot be decoded ends what is followed of its window, and its error is kept there."""
@@ -197,7 +197,7 @@ class Follower:
         """Forget an open transaction: its beginning will be read again."""
         self.tracker = TransactionTracker()
         self._maps[0] = 0
-        self.query = b""
+        self.query = None
 
     def rewind(self, maps: list[int]) -> None:
         """As ``reset``, with the table maps that were in force before the transaction: there should be none."""
@@ -222,7 +222,7 @@ class Follower:
         followed = self.begin(window)
         lanes = followed.lanes
         self.ended = []
-        if self.query:
+        if self.query is not None:
             self._put_query(followed, self.query)
         place = 0
         begun = 0
@@ -282,7 +282,7 @@ class Follower:
             self.show_open(followed, self.tracker.current)
         query = self._state[4]
         self.query = (
-            followed.text(int(lanes.query_start[query]), int(lanes.query_size[query])) if query else b""
+            followed.text(int(lanes.query_start[query]), int(lanes.query_size[query])) if query else None
         )
         return followed
 

@@ -396,10 +396,8 @@ def follow(
                 if begun < 0:
                     # From QUERY on, events may begin a transaction by themselves. A statement that has not ended
                     # before it leaves its maps in force.
-                    begins = (
-                        role == 1 or role == 9 or (role >= 11 and payloads[i] < 0 and not flags_of[i] & 128)
-                    )
-                    if not begins or maps[0]:
+                    begins = role == 1 or role == 9 or (role >= 11 and not flags_of[i] & 128)
+                    if not begins or maps[0] or payloads[i] >= 0:
                         code = 1
                         break
                     begun = i
@@ -565,6 +563,9 @@ def follow(
                 ended = 0
             else:
                 code = 1
+                break
+            if ended >= 0 and payloads[i] >= 0 and i + 1 < last and payloads[i + 1] >= 0:
+                code = 1  # more follows in the payload, which should hold one transaction
                 break
             i += 1
             if ended >= 0:
