@@ -26,6 +26,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 from tests.live.servers import MySQLServer, mysql_binaries  # noqa: E402
 
 MEGABYTES = 300
+BEGIN, DAY = 1_790_812_800, 86_400  # what is written in a minute bears the times of a day
 CLIENTS = 4
 OLTP_TABLES = 8
 OLTP_ROWS = 10_000
@@ -80,7 +81,7 @@ def oltp_setup() -> list[str]:
 def oltp_work(client: int, turn: int) -> list[str]:
     # Each client has tables of its own: two clients never delete and insert the same row.
     own = OLTP_TABLES // CLIENTS
-    return [f"CALL sbtest.write{1 + client * own + turn % own}(500)"]
+    return [f"CALL sbtest.write{1 + client * own + turn % own}(50)"]
 
 
 # --- statements of many rows ------------------------------------------------------------------------------
@@ -176,7 +177,7 @@ def log_of(workload: Workload, megabytes: int = MEGABYTES) -> Path:
     folder = bench_folder() / workload.name
     path = folder / "binlog.000001"
     made_by = folder / "made-by"
-    wanted = f"MySQL {mysql_binaries().version}\n"
+    wanted = f"MySQL {mysql_binaries().version}, a day\n"
     size = megabytes * 1_000_000
     if path.exists() and path.stat().st_size >= size and made_by.read_text() == wanted:
         return path
@@ -205,7 +206,8 @@ def write(server: MySQLServer, workload: Workload, log: Path, size: int) -> None
         turn = 0
         try:
             with server.connect(database=workload.schema) as connection, connection.cursor() as cursor:
-                while log.stat().st_size < size and not failures:
+                while (written := log.stat().st_size) < size and not failures:
+                    cursor.execute(f"SET timestamp = {BEGIN + DAY * written // size}")
                     for statement in workload.work(number, turn):
                         cursor.execute(statement)
                     turn += 1

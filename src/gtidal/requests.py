@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from gtidal.columnar.codes import FAILFAST, MODES
 from gtidal.columnar.selection import AnyGtidSet, Selection
 from gtidal.columns.definitions import fully_told, settle_columns, with_charset
 from gtidal.columns.types import Column
@@ -25,9 +26,12 @@ Settle = Callable[[TableMap], tuple[Column, ...]]
 
 OPTIONS = frozenset(
     ("include_uncommitted", "start", "stop", "include_gtids", "exclude_gtids", "schemas", "tables", "types",
-     "server_ids", "exclude_server_ids", "verify_checksum", "threads", "schema_from", "assume_charset", "key_file")
+     "server_ids", "exclude_server_ids", "verify_checksum", "threads", "schema_from", "assume_charset", "key_file",
+     "mode", "on_corrupt")
 )  # fmt: skip
 """Of all views."""
+FINDING = frozenset(("storage", "recursive"))
+"""How paths are looked up."""
 _POSITION = re.compile(r"(?:(.+):)?(\d+)")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -174,10 +178,14 @@ def settle_of(options: Mapping[str, Any]) -> Settle | None:
 
 
 def check_options(options: Mapping[str, Any], images: str = "variant") -> None:
-    if unknown := set(options) - OPTIONS:
-        raise UsageError(f"no option {', '.join(sorted(unknown))}; there are {', '.join(sorted(OPTIONS))}")
+    known = OPTIONS | FINDING
+    if unknown := set(options) - known:
+        raise UsageError(f"no option {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
     if images not in ("variant", "json"):
         raise UsageError(f"images={images!r}: variant or json")
+    mode = options.get("mode", FAILFAST)
+    if mode not in MODES:
+        raise UsageError(f"mode={mode!r}: {', '.join(MODES[:-1])} or {MODES[-1]}")
 
 
 def chosen_columns(columns: Sequence[str] | None, names: list[str]) -> tuple[str, ...]:

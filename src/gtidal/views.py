@@ -14,17 +14,20 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from threading import Condition, local
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gtidal.errors import UsageError
+from gtidal.errors import DecodeError, UsageError
 from gtidal.sources.files import LogFile, find_logs
 from gtidal.sources.keyring import KeyStore
+from gtidal.sources.storage import Storage
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from gtidal.columnar.scanning import LogScan, Scan, Stretch
+    from gtidal.columnar.modes import OnCorrupt
+    from gtidal.columnar.scanning import LogScan, Scan, Stretch, View
     from gtidal.columnar.selection import AnyGtidSet
+    from gtidal.columnar.table_schema import TableSchema
     from gtidal.gtid import GtidSet
     from gtidal.requests import Request
 
@@ -82,6 +85,10 @@ def changes(
     schema_from: str | Path | Mapping[str, Any] | None = None,
     assume_charset: str | None = None,
     key_file: str | Path | None = None,
+    mode: str = "FAILFAST",
+    on_corrupt: OnCorrupt | None = None,
+    storage: Mapping[str, str] | None = None,
+    recursive: bool = False,
 ) -> pa.RecordBatchReader:
     """One row per changed row of any table, before and after as VARIANT, and one per statement that may have
     changed data.
@@ -93,11 +100,15 @@ def changes(
     ``schemas``, ``tables``: names, ``*`` for any characters. ``types``: event types by name or number.
     ``schema_from``: a file of CREATE TABLE statements, a server, or a mapping, for logs that do not name columns;
     ``assume_charset``: what text is in where the log does not tell. ``key_file``: for encrypted logs.
-    ``threads``: how many read at a time; all processors unless told. The order of rows does not depend on it."""
+    ``mode``: ``FAILFAST`` raises at damage. ``PERMISSIVE`` gives a row for it, of which the last column ``_corrupt`` says
+    what is wrong, and reads on; ``DROPMALFORMED`` logs it and reads on. ``on_corrupt``: is called with each bad region.
+    ``threads``: how many read at a time; all processors unless told. The order of rows does not depend on it.
+    ``paths``: files, folders, globs, ``.index`` files, on this machine or by URI (``s3://…``); ``storage``: settings for
+    those, under Hadoop's names (``fs.s3a.endpoint``); ``recursive``: also folders inside of folders."""
     from gtidal.columnar.schemas import CHANGES
-    from gtidal.requests import OPTIONS
+    from gtidal.requests import FINDING, OPTIONS
 
-    options: dict[str, Any] = {name: value for name, value in locals().items() if name in OPTIONS}
+    options: dict[str, Any] = {name: value for name, value in locals().items() if name in OPTIONS | FINDING}
     return _read("changes", paths, CHANGES, columns, options, images)
 
 
@@ -113,21 +124,18 @@ def rows(
 
     Where the table changed inside the range, the schema is that of all its versions. Finding them takes a look at
     all table maps first, or at those at both ends where these are the same. ``images="json"``: JSON columns as text. Options are those of all views: see ``changes``."""
-    import pyarrow as pa
-
     from gtidal.columnar import kernel
-    from gtidal.columnar.scanning import VIEWS, Scan
     from gtidal.columnar.table_schema import TableSchema
     from gtidal.columnar.table_versions import find_versions_quickly
     from gtidal.columnar.windows import WindowReader
-    from gtidal.requests import Request, check_options, chosen_columns
+    from gtidal.requests import Request, check_options
 
     check_options(options, images)
     schema_name, dot, name = table.partition(".")
     if not dot or not schema_name or not name:
         raise UsageError(f"table={table!r}: name it with its schema, as in shop.orders")
     kernel.announce()
-    request = Request.of(find_logs(paths), options)
+    request = Request.of(_found(paths, options), options)
     keys = KeyStore(None, options.get("key_file"))
     versions = []
     for file in request.files:
@@ -139,18 +147,12 @@ def rows(
     if not versions:
         raise UsageError(f"no rows of {table} in {_named(request.files)}; gtidal tables lists what is there")
     merged = TableSchema(schema_name, name, versions, images)
-    chosen = chosen_columns(columns, merged.arrow_schema().names)
-    scan = Scan(
-        columns=chosen,
-        selection=request.selection,
-        images=images,
-        verify_checksum=options.get("verify_checksum", True),
-        keys=keys,
-        settle=request.settle,
-        table=merged,
-    )
-    batches = _batches(VIEWS["rows"], request, scan, _threads(options.get("threads")))
-    return pa.RecordBatchReader.from_batches(merged.arrow_schema(chosen), batches)
+    shown = _Shown.of("rows", merged.arrow_schema(), columns, options)
+    return _table(shown, request, options, images, merged)
+
+
+def _found(paths: Paths, options: Mapping[str, Any]) -> list[LogFile]:
+    return find_logs(paths, Storage(options.get("storage")), recursive=options.get("recursive", False))
 
 
 def _named(files: list[LogFile]) -> str:
@@ -166,31 +168,64 @@ def _read(
     options: dict[str, Any],
     images: str = "variant",
 ) -> pa.RecordBatchReader:
-    import pyarrow as pa
-
     from gtidal.columnar import kernel
-    from gtidal.columnar.scanning import VIEWS, Scan
     from gtidal.columnar.views.changes import schema_of
-    from gtidal.requests import Request, check_options, chosen_columns
+    from gtidal.requests import Request, check_options
 
     check_options(options, images)
-    chosen = chosen_columns(columns, schema.names)
+    if view == "changes":
+        schema = schema_of(schema.names, images)
+    shown = _Shown.of(view, schema, columns, options)
     kernel.announce()
-    files = find_logs(paths)
-    request = Request.of(files, options)
+    return _table(shown, Request.of(_found(paths, options), options), options, images)
+
+
+class _Shown(NamedTuple):
+    """What is shown of a view."""
+
+    view: str
+    schema: pa.Schema
+    columns: tuple[str, ...]
+    """That are read."""
+    read: View
+
+    @staticmethod
+    def of(view: str, schema: pa.Schema, columns: Sequence[str] | None, options: Mapping[str, Any]) -> _Shown:
+        import pyarrow as pa
+
+        from gtidal.columnar.modes import schema_in_mode, view_columns, view_in_mode
+        from gtidal.requests import chosen_columns
+
+        mode = options.get("mode", "FAILFAST")
+        there = schema_in_mode(schema, mode)
+        chosen = chosen_columns(columns, there.names)
+        shown = pa.schema([there.field(name) for name in chosen])
+        read = view_in_mode(view, mode, shown, options.get("on_corrupt"))
+        return _Shown(view, shown, view_columns(chosen, schema), read)
+
+
+def _table(
+    shown: _Shown,
+    request: Request,
+    options: Mapping[str, Any],
+    images: str,
+    table: TableSchema | None = None,
+) -> pa.RecordBatchReader:
+    import pyarrow as pa
+
+    from gtidal.columnar.scanning import Scan
+
     scan = Scan(
-        columns=chosen,
+        columns=shown.columns,
         selection=request.selection,
         images=images,
         verify_checksum=options.get("verify_checksum", True),
         keys=KeyStore(None, options.get("key_file")),
         settle=request.settle,
+        table=table,
     )
-    shown = (
-        schema_of(chosen, images) if view == "changes" else pa.schema([schema.field(name) for name in chosen])
-    )
-    batches = _batches(VIEWS[view], request, scan, _threads(options.get("threads")))
-    return pa.RecordBatchReader.from_batches(shown, batches)
+    batches = _batches(shown, request, scan, _threads(options.get("threads")))
+    return pa.RecordBatchReader.from_batches(shown.schema, batches)
 
 
 def _threads(given: int | None) -> int:
@@ -204,9 +239,8 @@ def _threads(given: int | None) -> int:
 # --- reading, by one thread or several
 
 
-def _batches(read: Any, request: Request, scan: Scan, threads: int) -> Iterator[pa.RecordBatch]:
+def _batches(shown: _Shown, request: Request, scan: Scan, threads: int) -> Iterator[pa.RecordBatch]:
     from gtidal.columnar.coalescing import coalesced
-    from gtidal.columnar.scanning import Stretch
 
     files = request.files
     last = len(files) - 1
@@ -214,14 +248,29 @@ def _batches(read: Any, request: Request, scan: Scan, threads: int) -> Iterator[
     for index, file in enumerate(files):
         start = request.start if index == 0 else None
         stop = request.stop if index == last else None
-        tasks.append((file, Stretch(start, stop)))
+        tasks.append((file, _stretch(file, scan, start, stop, by_event=shown.view == "events")))
     if threads == 1 or (len(tasks) == 1 and files[0].size < 2 * _STRETCH):
         for file, stretch in tasks:
-            yield from coalesced(_one(read, file, scan, stretch))
+            yield from coalesced(_one(shown.read, file, scan, stretch))
         return
-    yield from coalesced(_in_parallel(read, tasks, scan, threads))
+    yield from coalesced(_in_parallel(shown.read, tasks, scan, threads))
 
 
+def _stretch(file: LogFile, scan: Scan, start: int | None, stop: int | None, *, by_event: bool) -> Stretch:
+    """Between two offsets, which users choose as they like."""
+    from gtidal.columnar.scanning import Stretch
+    from gtidal.columnar.splitting import bounds
+    from gtidal.columnar.windows import WindowReader
+
+    if start is not None or stop is not None:
+        with file.open_raw() as stream:
+            reader = WindowReader(stream, file.name, keys=scan.keys, window=_LOOK)
+            reader.open()
+            start, stop = bounds(reader, file.size - reader.head_size, start, stop, by_event=by_event)
+    return Stretch(start, stop)
+
+
+_LOOK = 1 << 14
 _STRETCH = 15 << 19
 """What a thread reads at a time; its batches wait for those before them."""
 _READ_AHEAD = 128 << 20
@@ -270,11 +319,11 @@ def _stretches(tasks: list[tuple[LogFile, Stretch]], scan: Scan) -> Iterator[tup
             yield file, whole
             continue
         with file.open_raw() as stream:
-            cuts = [
-                place.position
-                for place in split(WindowReader(stream, file.name, keys=scan.keys), size, _STRETCH)
-                if place.position > (whole.start or 0)
-            ]
+            try:
+                places = split(WindowReader(stream, file.name, keys=scan.keys), size, _STRETCH)
+            except DecodeError:  # the head is damaged: the reader of the whole says so
+                places = []
+        cuts = [place.position for place in places if place.position > (whole.start or 0)]
         for start, stop in zip([whole.start, *cuts], [*cuts, whole.stop], strict=True):
             yield file, replace(whole, start=start, stop=stop)
 

@@ -22,7 +22,7 @@ def check(out: str) -> None:
 
 def test_tour_of_the_sample_log(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    assert main(["demo"]) == 0
+    assert main(["demo", "--tour"]) == 0
     out = capfd.readouterr().out
     check(out)
     assert str(EXAMPLES.parents[1]) not in out, "commands are shown as a user in the checkout types them"
@@ -39,7 +39,7 @@ def test_tour_finds_what_it_shows(
     monkeypatch.setattr(demo, "SAMPLE", Path("examples") / "tour")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.chdir(tmp_path)
-    assert main(["demo"]) == 0
+    assert main(["demo", "--tour"]) == 0
     out = capfd.readouterr().out
     check(out)
     assert str(tmp_path) not in out
@@ -49,7 +49,7 @@ def test_tour_finds_what_it_shows(
 
 def test_a_log_without_deletions_has_a_tour(tmp_path: Path) -> None:
     example_logs.write(tmp_path, example_logs.seed_log())
-    assert [step.arguments[0] for step in demo.tour(tmp_path)] == [
+    assert [step.arguments[0] for step in demo.steps(tmp_path)] == [
         "logs",
         "tables",
         "inspect",

@@ -35,10 +35,10 @@ def test_columns(view: str) -> None:
 
 
 def test_options() -> None:
-    from gtidal.requests import OPTIONS
+    from gtidal.requests import FINDING, OPTIONS
 
     table = PAGE.split("## What is read")[1]
-    for name in OPTIONS - {"include_uncommitted"}:
+    for name in (OPTIONS | FINDING) - {"include_uncommitted"}:
         assert f"`{name}`" in table
     assert "`columns`" in table
     assert "include_uncommitted=True" in PAGE

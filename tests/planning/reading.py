@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import random
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,16 @@ from gtidal.errors import GtidalError
 from gtidal.planning import plan_read, read_part
 
 VIEWS = ("events", "transactions", "changes")
+MOST_PARTS = 24
 Outcome = tuple[list[dict[str, Any]], str | None]
+
+
+def sizes(path: Path, count: int) -> list[int]:
+    """Some sizes of parts, always the same for a log; the smallest gives a few dozen parts."""
+    chosen = random.Random(path.name)
+    size = path.stat().st_size
+    smallest = max(size // MOST_PARTS, 150)
+    return [smallest, *(chosen.randint(smallest, max(size, smallest)) for _ in range(count - 1))]
 
 
 def drained(batches: Iterable[pa.RecordBatch]) -> Outcome:
@@ -35,5 +45,10 @@ def in_parts(
     view: str, path: Path | list[Path], part_bytes: int, splitting: str = "search", **options: Any
 ) -> Outcome:
     """Up to the first part that raises: behind damage, the other parts still give their rows."""
-    plan = plan_read(path, options, part_bytes=part_bytes, splitting=splitting, view=view)
-    return drained(batch for part in plan.parts for batch in read_part(view, part, options))
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        plan = plan_read(path, options, part_bytes=part_bytes, splitting=splitting, view=view)
+        for part in plan.parts:
+            yield from read_part(view, part, options)
+
+    return drained(batches())

@@ -32,13 +32,13 @@ import json, os, sys
 import gtidal.spark
 
 spark = gtidal.spark.session(sys.argv[1], settings=json.loads(sys.argv[3]))
-frame = spark.read.format("binlog").option("maxPartitionBytes", "8k").load(sys.argv[2])
+frame = spark.read.format("binlog").option("maxPartitionBytes", "32k").load(sys.argv[2])
 
 def where(_):
     import gtidal
     return os.getcwd(), gtidal.__file__, gtidal.kernel
 
-places = spark.sparkContext.parallelize(range(16), 16).map(where).distinct().collect()
+places = spark.sparkContext.parallelize(range(8), 8).map(where).distinct().collect()
 parts = frame.rdd.getNumPartitions()
 by_table = frame.groupBy("table").count().collect()
 print(json.dumps([places, parts, {row["table"]: row["count"] for row in by_table}]))

@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo, Filter, InputPartition
 
 import gtidal
+from tests.columnar.test_rows import INT, make_table, of_versions
 from tests.spark.collecting import collect
 
 if TYPE_CHECKING:
@@ -70,6 +71,18 @@ def test_variant(spark: SparkSession, tmp_path: Path) -> None:
     assert sorted(row[0] for row in again.selectExpr("after:name::string").collect()) == sorted(names)
 
 
+def test_a_table_that_changed(spark: SparkSession, tmp_path: Path) -> None:
+    file = tmp_path / "binlog.000001"
+    file.write_bytes(
+        of_versions((make_table({"a": INT, "b": INT}), [(1, 2)]), (make_table({"a": INT}), [(3,)]))
+    )
+    said = error_of(load(spark, file, table="shop.t"))
+    assert "shop.t had another column b here than in its last version" in said
+    assert "set mergeSchema=true" in said
+    merged = load(spark, file, "a int, b int", table="shop.t", mergeSchema="true")
+    assert rows_of(collect(merged)) == [{"a": 1, "b": 2}, {"a": 3, "b": None}]
+
+
 def test_a_users_own_schema(spark: SparkSession) -> None:
     frame = load(spark, schema="op string, position bigint, file string")
     expected = gtidal.changes(SHOP, columns=["op", "position", "file"]).read_all()
@@ -118,7 +131,22 @@ def test_errors(spark: SparkSession, tmp_path: Path) -> None:
     other.write_bytes(b"no log")
     assert "binlog.000001, position 22898, WRITE_ROWS" in error_of(load(spark, cut))
     assert "checksum: stored is" in error_of(load(spark, flipped))
+    for mode in ("PERMISSIVE", "DROPMALFORMED"):
+        expected = gtidal.changes(flipped, mode=mode, on_corrupt=lambda bad: None).read_all()
+        assert rows_of(collect(load(spark, flipped, mode=mode.lower()))) == rows_of(expected)
     assert "binlog.000003" in load_error(spark, other)
+    servers = tmp_path / "servers"
+    servers.mkdir()
+    for name, server in (("one-bin.000001", 1), ("two-bin.000001", 2)):
+        (servers / name).write_bytes(whole[:9] + server.to_bytes(4, "little") + whole[13:])
+    said = (
+        f"{servers} holds logs of several servers: one-bin.000001 is of server 1, two-bin.000001 of server 2"
+    )
+    assert said in load_error(spark, servers)
+    assert (
+        load(spark, servers / "one*", verifyChecksum="false").count()
+        == load(spark, SHOP / "binlog.000001").count()
+    )
     cut.chmod(0)
     if os.access(cut, os.R_OK):  # root reads everything
         return

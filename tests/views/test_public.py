@@ -94,6 +94,23 @@ def test_positions_and_times(view: str) -> None:
     assert rows(view, stop=moment) == [row for row in every if row not in late]
 
 
+@pytest.mark.parametrize("view", ["events", "transactions", "changes"])
+def test_any_offset_will_do(view: str) -> None:
+    """Also one inside an event: what begins behind it is read, as a whole."""
+    every = rows(view)
+    place = "transaction_position" if view == "changes" else "position"
+    file = sorted({row["file"] for row in every})[1]
+    places = [row[place] for row in every if row["file"] == file]
+    for offset in range(min(places) + 1, max(places) + 40, 1 + (max(places) - min(places)) // 50):
+        after = [row for row in every if (row["file"], row[place]) >= (file, offset)]
+        options = {"columns": ["file", place]}
+        found = rows(view, start=f"{file}:{offset}", **options)
+        assert [(row["file"], row[place]) for row in found] == [(row["file"], row[place]) for row in after]
+        found = rows(view, stop=f"{file}:{offset}", **options)
+        assert len(found) == len(every) - len(after)
+        assert all((row["file"], row[place]) < (file, offset) for row in found)
+
+
 def test_tables_keep_the_numbers_of_rows() -> None:
     every = rows("changes")
     for options, keeps in (

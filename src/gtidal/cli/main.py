@@ -25,8 +25,10 @@ SUMMARIES = {
     "dump": "Print logs as SQL, as mysqlbinlog does.",
     "verify": "Check logs, and account for every byte of them.",
     "gtid": "Compare and combine GTID sets; the file to start from.",
+    "query": "Spark SQL over logs: any view, any table in them.",
+    "export": "Write a view or a table as Parquet, ORC, JSON or CSV.",
     "bench": "Measure how fast logs are read here.",
-    "demo": "A guided tour over a sample log.",
+    "demo": "Sample logs become tables; a tour of all commands.",
 }
 """The commands, each in the module of its name."""
 

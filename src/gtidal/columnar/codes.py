@@ -229,3 +229,5 @@ TXN_FIELDS = 40
 NONE = -(2**63 - 1)
 OUTCOMES = ("commit", "rollback", "prepared", "incomplete")
 KINDS = ("dml", "ddl", "xa", "other")
+FAILFAST, PERMISSIVE, DROPMALFORMED = MODES = ("FAILFAST", "PERMISSIVE", "DROPMALFORMED")
+"""What becomes of damage."""

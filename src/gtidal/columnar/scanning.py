@@ -17,7 +17,7 @@ import pyarrow as pa
 from gtidal.columnar.cells import count_rows
 from gtidal.columnar.codes import Txn
 from gtidal.columnar.flat import distinct
-from gtidal.columnar.following import IS_ROWS, Followed, Follower
+from gtidal.columnar.following import IS_ROWS, NO_TRANSACTION, Followed, Follower
 from gtidal.columnar.index import Index
 from gtidal.columnar.memory import keeping
 from gtidal.columnar.plan import PlanBook, Settle
@@ -93,17 +93,43 @@ class LogScan:
         self._format: Format | None = None
         self._changes: ChangeReader | None = None
         self._rows: RowReader | None = None
+        self.settled: Place | None = None
+        """From where to read again what was not given yet; None: from the log's beginning."""
+        self.given = 0
+        """The position before which everything was given."""
+        self.adrift = False
+        """Whether it is not known to which transaction events belong: for the view ``events``."""
         self.go_to(stretch)
 
     def go_to(self, stretch: Stretch) -> None:
         """Read this stretch next, with all that was allocated for the one before."""
         self.reader.stop = stretch.stop
+        self.settled, self.given = None, 0
         if stretch.start is not None:
             if self._format is None:
                 self.reader.read_format()
                 self._format = self.reader.decoder.format
-            self.reader.seek(Place(stretch.start, stretch.format or self._format))
-            self.follower.reset()
+            self.go_on(Place(stretch.start, stretch.format or self._format), stretch.stop)
+
+    def go_on(self, place: Place, stop: int | None) -> None:
+        """Read from here on, where a transaction begins, to there."""
+        self.reader.stop = stop
+        self.reader.seek(place)
+        self.follower.reset()
+        for reader in (self._changes, self._rows):
+            if reader is not None:
+                reader.restart()
+        self.settled, self.given = place, place.position
+
+    def _settle(self, window: Window) -> None:
+        """All of the window was given, but for the transaction that is open behind it."""
+        if self.reader.is_inside:
+            return
+        begun = self.follower.tracker.current
+        if begun is None:
+            self.settled = Place(window.end, window.format)
+        elif begun.position >= window.position:
+            self.settled = Place(begun.position, window.format)
 
     # --- views
 
@@ -114,12 +140,19 @@ class LogScan:
         wants_detail = "detail" in columns
         for window in self.reader:
             followed = follower.follow(window)
+            if self.adrift:
+                followed.lanes.event_txn[: followed.events] = NO_TRANSACTION
             places = self.selector.events(followed)
+            if self.given > window.position:  # it is read again, for the sake of the transaction it is in
+                places = places[window.index.positions[places] >= self.given]
             for some in np.array_split(places, -(-len(places) // MOST_ROWS)) if len(places) else ():
                 details = self._details.column(followed, some) if wants_detail else None
                 yield EventColumns(followed, self.file, some, details).batch(columns)
             if followed.error is not None:
                 raise followed.error
+            self._settle(window)
+            if not self.reader.is_inside:
+                self.given = window.end
 
     def transactions(self) -> Iterator[pa.RecordBatch]:
         columns = self.scan.columns
@@ -141,6 +174,9 @@ class LogScan:
                 yield made.batch(columns)
             if followed.error is not None:
                 raise followed.error
+            self._settle(followed.window)
+            if self.settled is not None:
+                self.given = self.settled.position
 
     def _followed_to_the_end(self) -> Iterator[Followed]:
         """All windows, and one without events for the transaction that has not ended."""
@@ -201,6 +237,9 @@ class LogScan:
 
     # --- transactions that are whole
 
+    def _settle_at(self, place: Place) -> None:
+        self.settled, self.given = place, place.position
+
     def _whole_transactions(self) -> Iterator[Followed]:
         reader, follower = self.reader, self.follower
         size = self.scan.window
@@ -214,11 +253,13 @@ class LogScan:
             if begins is None:
                 size = self.scan.window
                 yield followed
+                self._settle_at(Place(window.end, window.format))
                 continue
             place = Place(int(window.index.positions[begins]), window.format)
             maps = follower.maps_at_begin
             if followed.events:
                 yield followed
+            self._settle_at(place)
             follower.rewind(maps)
             if stuck == (place.position, window.end):  # there is no more, or a large event follows
                 stuck, size = None, self.scan.window
@@ -265,8 +306,10 @@ class LogScan:
             followed.has_open = False
             maps = follower.maps_at_end
             yield followed
+            behind = Place(end, window.format)
+            self._settle_at(behind)
             follower.rewind(maps)
-            reader.seek(Place(end, window.format))
+            reader.seek(behind)
             return
 
 

@@ -14,31 +14,35 @@ from typing import NamedTuple
 
 from gtidal.columnar.windows import Place, WindowReader
 from gtidal.errors import GtidalError
-from gtidal.events.format import Format, FormatDescription
-from gtidal.events.frame import HEADER_SIZE, decode_event
+from gtidal.events.format import Format, FormatDescription, version_numbers
+from gtidal.events.frame import HEADER_SIZE, checksum_size, compute_checksum, decode_event
 from gtidal.events.mariadb import MariadbGtidEvent
 from gtidal.events.registry import Context
 from gtidal.events.statement import Query
 from gtidal.events.transaction import AnonymousGtid, Gtid, GtidEvent, GtidTagged, XaPrepare, Xid
-from gtidal.log.decoder import MAX_EVENT_SIZE
-from gtidal.log.resync import Prover
+from gtidal.log.decoder import FIRST_EVENT, MAX_EVENT_SIZE
+from gtidal.log.resync import Prover, claimed_start
 from gtidal.log.transactions import statement_kind
 
 _PROBE = 1 << 14
-_LARGEST_PROBE = 1 << 26
+_LARGEST_PROBE = 1 << 24
 """An event that is longer is not used to prove a boundary: the next one will do."""
-_CHUNK = 1 << 13
-_BEGINS = frozenset((Gtid.code, AnonymousGtid.code, GtidTagged.code, MariadbGtidEvent.code))
-_ENDS = frozenset((Xid.code, XaPrepare.code))
+_SMALLEST_CHUNK, _LARGEST_CHUNK = 1 << 8, 1 << 18
+_LONG = 1 << 16
+"""A transaction that goes on for so long is worth a look at how long it says it is."""
+BEGINS = frozenset((Gtid.code, AnonymousGtid.code, GtidTagged.code, MariadbGtidEvent.code))
+ENDS = frozenset((Xid.code, XaPrepare.code))
 _LONGEST_COMMIT = 1 << 12
 
 
 def split(reader: WindowReader, size: int, stretch: int) -> list[Place]:
-    """Where stretches begin, after the first; ``size`` is the log's. None where the log cannot be cut."""
+    """Where stretches begin, after the first; ``size`` is the log's. None where the log cannot be cut, nor in a relay
+    log: its format may change, and who reads a stretch is not asked which one was in force at the end of it."""
     boundaries = Boundaries(reader, size)
+    possible = boundaries.possible and not boundaries.relay
     places: list[Place] = []
     cut = stretch
-    while boundaries.possible and cut < size - stretch // 2:
+    while possible and cut < size - stretch // 2:
         found = boundaries.first(cut, size)
         if found is None:
             break
@@ -73,12 +77,56 @@ class Boundaries:
 
     @property
     def possible(self) -> bool:
-        """Not where each event is encrypted by itself, and not before version 4: such logs are read as a whole."""
-        return self.format.version >= 4 and not self.reader.decoder.encrypts_events
+        """Not where each event is encrypted by itself, not before version 4, and not behind a head that may be damaged:
+        such logs are read as a whole."""
+        usual = self.format.version >= 4 and not self.reader.doubtful
+        return usual and not self.reader.decoder.encrypts_events
 
     def first(self, cut: int, until: int) -> Place | None:
         """Where the first transaction begins that is known to begin from ``cut`` on and before ``until``."""
         return next((seen.place for seen in self.walk(cut, until) if seen.begins), None)
+
+    def bounds(self, start: int | None, stop: int | None, *, by_event: bool) -> tuple[int | None, int | None]:
+        """Where to begin and to stop for those who name any two offsets: with the first transaction, or event, that
+        begins there or behind. None: with the log's first, behind its last."""
+        if not self.possible:
+            return start, stop
+        begin = None if start is None else self.from_offset(start, by_event)
+        return begin, None if stop is None else self.from_offset(stop, by_event)
+
+    def from_offset(self, offset: int, by_event: bool) -> int:
+        """The position of the first transaction, or event, from ``offset`` on; the log's end if there is none."""
+        if offset <= self.head:
+            if not by_event:
+                return self.head
+            events = self.events(Place(FIRST_EVENT, self.format), self.size)
+            places = (seen.place.position for seen in events if seen.place.position >= offset)
+            return next(places, self.head)
+        missing = self.size
+        if self._is_event(offset):  # also one that is damaged: whoever reads it says so
+            missing = offset
+            events = self.events(Place(offset, self.format), self.size)
+        else:
+            events = self.walk(offset, self.size)
+        for seen in events:
+            at = seen.place.position
+            if (
+                by_event
+                or seen.begins
+                or (at == offset and seen.kind == Query.code and not self._has_gtids())
+            ):
+                return at
+        return missing
+
+    def _has_gtids(self) -> bool:
+        """Where no transaction begins with a GTID, a statement that a user names begins one."""
+        first = next(self.events(Place(self.head, self.format), self.size), None)
+        return first is None or first.kind in BEGINS
+
+    def _is_event(self, position: int) -> bool:
+        prover = Prover(self.format, own_positions=not self.relay, size=self.size)
+        head = prover.head(self.reader.read_at(position, HEADER_SIZE), 0, position)
+        return head is not None and prover.is_plausible(head) and prover.is_in_place(head, position)
 
     def walk(self, cut: int, until: int) -> Iterator[Seen]:
         """Events from the first boundary behind ``cut`` on."""
@@ -88,29 +136,57 @@ class Boundaries:
     def events(self, place: Place, until: int) -> Iterator[Seen]:
         """Events from a boundary on, by their headers; stops where there is none any more."""
         position, format = place.position, place.format
-        chunk, start = b"", 0
+        chunk, start, room = b"", position, _SMALLEST_CHUNK
         ended = False  # the event before ended a transaction
+        always_gtids = writes_gtids(format)
+        placed = False  # whether headers tell the place they are at
         while position < min(until, self.size):
             if position + HEADER_SIZE > start + len(chunk):
-                chunk, start = self.reader.read_at(position, min(_CHUNK, self.size - position)), position
+                # Small events lie side by side; of large ones the headers are all that is read.
+                side_by_side = position <= start + len(chunk)
+                room = min(4 * room, _LARGEST_CHUNK) if side_by_side else _SMALLEST_CHUNK
+                chunk, start = self.reader.read_at(position, min(room, self.size - position)), position
             offset = position - start
             header = chunk[offset : offset + HEADER_SIZE]
             size = int.from_bytes(header[9:13], "little")
-            if len(header) < HEADER_SIZE or not HEADER_SIZE <= size <= MAX_EVENT_SIZE:
+            if len(header) < HEADER_SIZE:
                 return
+            claimed = claimed_start(format, size, int.from_bytes(header[13:17], "little"))
+            in_place = claimed == position & 0xFFFFFFFF
+            if not HEADER_SIZE <= size <= MAX_EVENT_SIZE or (placed and not in_place and claimed is not None):
+                found = self._next_event(position + 1, until)  # this one is damaged
+                if found is None:
+                    return
+                position, ended = found, False
+                continue
+            placed |= in_place and not self.relay
             kind = header[4]
+            telling = kind in BEGINS or kind in ENDS or kind == FormatDescription.code
+            sound = telling and self._is_sound(chunk[offset : offset + size], position, size, format)
             yield Seen(
                 Place(position, format),
                 kind,
                 size,
                 int.from_bytes(header[:4], "little"),
                 int.from_bytes(header[5:9], "little"),
-                ended or kind in _BEGINS,
+                ended or (kind in BEGINS and sound),
             )
-            if kind == FormatDescription.code:
+            if kind == FormatDescription.code and sound:
                 format = self._format_at(position, size, format) or format
-            ended = kind in _ENDS or (kind == Query.code and self._ends(position, size, format))
+                always_gtids = writes_gtids(format)
+            ended = (kind in ENDS and sound) or (
+                kind == Query.code and not always_gtids and self._ends(position, size, format)
+            )
             position += size
+
+    def _is_sound(self, data: bytes, position: int, size: int, format: Format) -> bool:
+        """Whether an event's checksum is right; ``data``: as much of it as is there. What looks like an event where
+        the one before is damaged need not be one."""
+        if len(data) < size:
+            data = self.reader.read_at(position, min(size, _LONGEST_COMMIT))
+        tail = checksum_size(data, data[4], format) if len(data) == size else 0
+        stored = int.from_bytes(data[size - tail :], "little")
+        return len(data) == size and (not tail or compute_checksum(data[:-tail], data[4]) == stored)
 
     def event(self, position: int, size: int, format: Format) -> object | None:
         """One event; None if it cannot be decoded."""
@@ -129,7 +205,9 @@ class Boundaries:
 
     def _ends(self, position: int, size: int, format: Format) -> bool:
         event = self.event(position, size, format) if size <= _LONGEST_COMMIT else None
-        return isinstance(event, Query) and statement_kind(event.query) in ("commit", "rollback")
+        if not isinstance(event, Query) or statement_kind(event.query) not in ("commit", "rollback"):
+            return False
+        return self._is_sound(b"", position, size, format)
 
     def _next_event(self, cut: int, until: int) -> int | None:
         # A new one each time: what it has spent on other places would make its judgement another.
@@ -152,6 +230,11 @@ class Boundaries:
         return None
 
 
+def writes_gtids(format: Format) -> bool:
+    """Whether each transaction of such a server begins with a GTID, named or anonymous: no other sign is needed."""
+    return version_numbers(format.server_version) >= ((10, 0, 2) if format.is_mariadb else (5, 7, 5))
+
+
 def walk_places(boundaries: Boundaries, cuts: list[int]) -> list[Place]:
     """The first true beginning of a transaction from each cut on, found by going through the whole log: from GTID to
     GTID where these tell how long their transactions are, else from event to event."""
@@ -171,16 +254,20 @@ def _true_beginnings(boundaries: Boundaries) -> Iterator[Place]:
     place: Place | None = Place(boundaries.head, boundaries.format)
     while place is not None:
         events, place = boundaries.events(place, boundaries.size), None
+        begun: Seen | None = None
         for seen in events:
             if seen.begins:
+                begun = seen
                 yield seen.place
-                if (place := _behind(boundaries, seen)) is not None:
+            elif begun is not None and seen.place.position - begun.place.position > _LONG:
+                if (place := _behind(boundaries, begun)) is not None:
                     break
+                begun = None
 
 
 def _behind(boundaries: Boundaries, seen: Seen) -> Place | None:
     """Behind the transaction that begins here, if it tells how long it is and a GTID follows."""
-    if boundaries.relay or seen.kind not in _BEGINS:  # in a relay log, other events may lie inside of it
+    if boundaries.relay or seen.kind not in BEGINS:  # in a relay log, other events may lie inside of it
         return None
     place, size = seen.place, seen.size
     event = boundaries.event(place.position, size, place.format) if size <= _LONGEST_COMMIT else None
@@ -192,4 +279,4 @@ def _behind(boundaries: Boundaries, seen: Seen) -> Place | None:
     prover = Prover(place.format, size=boundaries.size, strict=True)
     found = prover.head(header, 0, behind)
     sound = found is not None and prover.is_plausible(found) and prover.is_in_place(found, behind)
-    return Place(behind, place.format) if sound and header[4] in _BEGINS else None
+    return Place(behind, place.format) if sound and header[4] in BEGINS else None

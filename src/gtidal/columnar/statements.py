@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gtidal.columns.charsets import decode_text
 from gtidal.events.load import ExecLoad, ExecuteLoadQuery, Load, NewLoad
 from gtidal.events.mariadb import QueryCompressed
 from gtidal.events.registry import Event
-from gtidal.events.statement import Query, QueryEvent, SessionCharset
+from gtidal.events.statement import Query
 from gtidal.log.transactions import statement_kind
 
 _OPERATIONS = {"dml": "statement", "ddl": "ddl", "xa_commit": "xa_commit", "xa_rollback": "xa_rollback"}
@@ -27,20 +26,11 @@ def statement_of(event: Event | Statement) -> Statement | None:
         return event
     if isinstance(event, Query | QueryCompressed):
         operation = _OPERATIONS.get(statement_kind(event.query))
-        return None if operation is None else Statement(operation, event.schema, _utf8(event, event.query))
+        return None if operation is None else Statement(operation, event.schema, event.in_utf8(event.query))
     if isinstance(event, ExecuteLoadQuery):
-        return Statement("statement", event.schema, _utf8(event, event.query))
+        return Statement("statement", event.schema, event.in_utf8(event.query))
     if isinstance(event, Load | NewLoad):
         return Statement("statement", event.schema, event.summary().encode("utf-8", "surrogateescape"))
     if isinstance(event, ExecLoad):
         return Statement("statement", None, event.summary().encode("utf-8", "surrogateescape"))
     return None
-
-
-def _utf8(event: QueryEvent, query: bytes) -> bytes:
-    """From the charset of the client that sent it."""
-    variable = event.variable(SessionCharset)
-    if variable is None or query.isascii():
-        return query
-    text = decode_text(query, variable.client)
-    return text.encode() if isinstance(text, str) else query

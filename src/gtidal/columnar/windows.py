@@ -108,6 +108,8 @@ class WindowReader:
         self.overran = False
         """Whether an event that is in order goes on behind the stop: that was no boundary."""
         self.relay = False
+        self.doubtful = False
+        """A format description without a checksum announces another length for itself than it has."""
         self.jumped = 0
         self.misplaced = 0
         """How many events of the last window tell another place than theirs in ``log_pos``."""
@@ -344,6 +346,7 @@ class WindowReader:
         if frame.type_code == FormatDescription.code:
             self.in_use |= bool(frame.data[17] & IN_USE)
             self.relay |= bool(frame.data[17] & RELAY_LOG) or frame.position > FIRST_EVENT
+            self._doubt(frame)
         self._index.count = 0
         self._add(frame, 0, format)
         self._used = size
@@ -351,6 +354,12 @@ class WindowReader:
         if frame.type_code == FormatDescription.code and checksum_size(frame.data, frame.type_code, format):
             window.checksum = OK if self.verify_checksum else UNCHECKED
         return self._expanded(window), 0
+
+    def _doubt(self, frame: Frame) -> None:
+        event = decode_event(frame.data, frame.position, Context(self.decoder.format, {}))
+        if isinstance(event, FormatDescription) and event.checksum is None:
+            announced, actual = event.own_length
+            self.doubtful |= announced != actual
 
     def _add(self, frame: Frame, offset: int, format: Format) -> None:
         try:

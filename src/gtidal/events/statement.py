@@ -7,6 +7,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import ClassVar, TypeVar
 
+from gtidal.columns.charsets import decode_text
 from gtidal.columns.decimals import decode_decimal
 from gtidal.errors import DecodeError, GtidalError
 from gtidal.events.header import flag_names
@@ -355,6 +356,14 @@ class QueryEvent(Event):
     def variable(self, kind: type[V]) -> V | None:
         """The status variable of this kind, if the statement has it."""
         return next((variable for variable in self.status if isinstance(variable, kind)), None)
+
+    def in_utf8(self, statement: bytes) -> bytes:
+        """A statement of this event, from the charset of the client that sent it; as it is where that is not known."""
+        variable = self.variable(SessionCharset)
+        if variable is None or statement.isascii():
+            return statement
+        text = decode_text(statement, variable.client)
+        return text.encode() if isinstance(text, str) else statement
 
     @property
     def microsecond(self) -> int:

@@ -93,6 +93,13 @@ class SalvageDecoder(LogDecoder):
         """Whether it stands between two events of a log in which nothing is out of place."""
         return self._search is None and self._stage == self._read_events and not self.shift
 
+    def start_behind(self, position: int, format: Format, *, own_positions: bool, shift: int) -> None:
+        """As ``start_at``, somewhere behind the head of a log."""
+        self.start_at(position, format)
+        self.own_positions = own_positions
+        self.shift = shift
+        self._formats = 1
+
     def pass_over(self, log_pos: int) -> None:
         """Somebody else read some events, the last of which ends at ``log_pos`` by its own word."""
         self._line_end = log_pos

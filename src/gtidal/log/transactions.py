@@ -405,7 +405,7 @@ class TransactionTracker:
         current.thread_id = event.thread_id
         current.schema = event.schema
         if current.query is None:
-            current.query = query
+            current.query = event.in_utf8(query)
         if current.kind == OTHER:
             current.kind = DML
         return self._end_alone(current)
@@ -413,7 +413,8 @@ class TransactionTracker:
     def _ddl(self, event: QueryEvent, current: Transaction, query: bytes) -> Ended:
         xid = event.variable(DdlXid) or event.variable(MariadbXid)
         current.xid = xid.xid if xid else current.xid
-        current.thread_id, current.schema, current.query = event.thread_id, event.schema, query
+        current.thread_id, current.schema = event.thread_id, event.schema
+        current.query = event.in_utf8(query)
         if current.kind == OTHER:
             current.kind = DDL_KIND
         if creates_and_fills(query):
@@ -426,7 +427,7 @@ class TransactionTracker:
         current.xa = xa_in_text(query)
         if kind == "xa_end":
             return ()
-        current.query = query
+        current.query = event.in_utf8(query)
         if kind == "xa_prepare":
             return self._end(current, PREPARED)
         return self._end(current, ROLLBACK if kind == "xa_rollback" else COMMIT)

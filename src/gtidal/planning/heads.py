@@ -19,8 +19,20 @@ from gtidal.sources.files import BoundedStream, LogFile, Meter
 
 _WINDOW = 1 << 12
 _SAMPLE = 1 << 13
-_TAIL = (1 << 14, 1 << 18, 1 << 22)
+_MOST_SAMPLED = 50
+_TAIL = (1 << 12, 1 << 16, 1 << 20, 1 << 24)
 """How far before its end a file's last events are looked for."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A few events one behind the other: where, and what their headers say."""
+
+    position: int
+    earliest: int
+    latest: int
+    servers: frozenset[int]
+    kinds: frozenset[int]
 
 
 @dataclass(frozen=True)
@@ -38,23 +50,14 @@ class Head:
     in_use: bool = False
     previous: GtidSet | MariadbGtidSet | None = None
     """The GTIDs of all files before; None where the head does not say, or nobody asked."""
+    ends: tuple[Sample, ...] | None = None
+    """The first events and the last ones; None where these cannot be found, or nobody asked."""
     problem: str = ""
     """What is wrong with the head. The file is read as a whole, and its reader will say so."""
 
     @property
     def log_name(self) -> LogName:
         return LogName.parse(self.file.name)
-
-
-@dataclass(frozen=True)
-class Sample:
-    """A few events one behind the other: where, and what their headers say."""
-
-    position: int
-    earliest: int
-    latest: int
-    servers: frozenset[int]
-    kinds: frozenset[int]
 
 
 class Looker:
@@ -64,14 +67,15 @@ class Looker:
         self.keys = keys
         self.meter = meter
 
-    def head(self, file: LogFile, with_gtids: bool) -> Head:
-        """Raises if this is no log, or its key is missing or wrong: no reader could do anything about that."""
+    def head(self, file: LogFile, *, gtids: bool = False, ends: bool = False) -> Head:
+        """What is asked for besides: the GTIDs before, the events at both ends. Raises if this is no log, or its key is missing or wrong: no reader could do anything about that."""
         size = file.size
         with self._opened(file, size) as reader:
             try:
                 reader.open()
                 found = Boundaries(reader, size - reader.head_size)
-                previous = _previous_gtids(found) if with_gtids else None
+                previous = _previous_gtids(found) if gtids else None
+                samples = _ends(found) if ends else None
             except NotABinlog:
                 raise
             except DecodeError as error:
@@ -85,6 +89,7 @@ class Looker:
                 found.relay,
                 reader.in_use,
                 previous,
+                samples,
             )
 
     @contextmanager
@@ -101,16 +106,17 @@ class Looker:
             except GtidalError as error:
                 raise error.at(file=str(file.path)) from None
 
-    def ends(self, head: Head) -> list[Sample] | None:
-        """The first events and the last ones; None: the last ones cannot be found."""
-        with self.boundaries(head) as boundaries:
-            first = _sample(boundaries.events(Place(FIRST_EVENT, boundaries.format), head.log_size))
-            for distance in _TAIL:
-                cut = max(head.log_size - distance, FIRST_EVENT + 1)
-                last = _sample(boundaries.walk(cut, head.log_size), distance)
-                if last is not None:
-                    return [sample for sample in (first, last) if sample is not None]
+
+def _ends(boundaries: Boundaries) -> tuple[Sample, ...] | None:
+    if not boundaries.possible:
         return None
+    size = boundaries.size
+    first = _sample(boundaries.events(Place(FIRST_EVENT, boundaries.format), size))
+    for distance in _TAIL:
+        last = _sample(boundaries.walk(max(size - distance, FIRST_EVENT + 1), size))
+        if last is not None:
+            return (last,) if first is None else (first, last)
+    return None
 
 
 def sampler(boundaries: Boundaries) -> Callable[[int], Sample | None]:
@@ -122,11 +128,14 @@ def sampler(boundaries: Boundaries) -> Callable[[int], Sample | None]:
     return sample
 
 
-def _sample(events: Iterator[Seen], size: int = _SAMPLE) -> Sample | None:
+def _sample(events: Iterator[Seen]) -> Sample | None:
     seen = []
     for event in events:
         seen.append(event)
-        if event.place.position + event.size - seen[0].place.position >= size:
+        if (
+            event.place.position + event.size - seen[0].place.position >= _SAMPLE
+            or len(seen) == _MOST_SAMPLED
+        ):
             break
     if not seen:
         return None

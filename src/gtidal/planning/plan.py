@@ -14,7 +14,7 @@ from gtidal.planning.heads import Head, Looker
 from gtidal.planning.parts import SPLITTINGS, Part, Piece, ReadPlan
 from gtidal.planning.pruning import STOP_MARGIN, TimeWindow, by_gtid, by_time, narrowed
 from gtidal.requests import Request, check_options
-from gtidal.sources.files import Meter, each_of, find_logs
+from gtidal.sources.files import LogFile, Meter, each_of, find_logs
 from gtidal.sources.keyring import KeyStore
 from gtidal.sources.storage import Storage
 
@@ -46,16 +46,16 @@ def plan_read(
         raise UsageError(f"splitting={splitting!r}: {' or '.join(SPLITTINGS)}")
     if part_bytes < 1:
         raise UsageError(f"a part of {part_bytes} bytes: at least 1")
-    found = find_logs(paths, Storage(storage), recursive=recursive)
+    where = Storage(options.get("storage") if storage is None else storage)
+    found = find_logs(paths, where, recursive=recursive or options.get("recursive", False))
     request = Request.of(found, options)
     planner = _Planner(request, Looker(KeyStore(None, options.get("key_file")), meter or Meter()))
     planner.prune(len(found), view, time_margin)
     pieces = planner.pieces(part_bytes, splitting)
-    sizes = each_of(found, lambda file: file.size)
     return ReadPlan(
         _packed(pieces, part_bytes),
         len(found),
-        sum(sizes),
+        sum(file.size for file in found),
         sum(piece.length for group in pieces for piece in group),
         planner.pruned,
     )
@@ -67,7 +67,12 @@ class _Planner:
         self.looker = looker
         self.pruned: list[str] = []
         selection = request.selection
-        heads = each_of(request.files, lambda file: looker.head(file, selection.by_gtid))
+        by_time = selection.start_time is not None or selection.stop_time is not None
+
+        def look(file: LogFile) -> Head:
+            return looker.head(file, gtids=selection.by_gtid, ends=selection.by_gtid or by_time)
+
+        heads = each_of(request.files, look)
         self.ranges = {head.file: (head, *self._asked(index)) for index, head in enumerate(heads)}
         """Of each file that is read: its head, and from where to where."""
         self.searched = {head.file: (False, False) for head in heads}
@@ -88,17 +93,11 @@ class _Planner:
         if (left := found - len(self.ranges)) > 0:
             self.pruned.append(f"{_files(left)} before start or after stop")
         if selection.by_gtid:
-            kept = by_gtid(self.heads, self._kinds, selection, view in (None, "events"))
+            kept = by_gtid(self.heads, selection, whole=view in (None, "events"))
             self._keep(kept, "by GTID: nothing that is asked for is in them")
         if (window := TimeWindow.of(selection, margin)) is not None:
-            heads = self.heads
-            ends = each_of(heads, self.looker.ends)
-            self._keep(by_time(heads, ends, window), "by time: their events are all outside of the window")
+            self._keep(by_time(self.heads, window), "by time: their events are all outside of the window")
             self._narrow(window)
-
-    def _kinds(self, head: Head) -> frozenset[int]:
-        samples = self.looker.ends(head) or []
-        return frozenset().union(*(sample.kinds for sample in samples))
 
     def _keep(self, kept: list[Head], reason: str) -> None:
         files = {head.file for head in kept}
@@ -128,12 +127,11 @@ class _Planner:
     # --- cuts
 
     def pieces(self, part_bytes: int, splitting: str) -> list[list[Piece]]:
-        def cut(head: Head) -> list[Piece]:
-            return self._cut(head, part_bytes, splitting)
+        if splitting == "walk":
+            return each_of(self.heads, lambda head: self._cut(head, part_bytes, walk=True))
+        return [self._cut(head, part_bytes, walk=False) for head in self.heads]
 
-        return each_of(self.heads, cut)
-
-    def _cut(self, head: Head, part_bytes: int, splitting: str) -> list[Piece]:
+    def _cut(self, head: Head, part_bytes: int, walk: bool) -> list[Piece]:
         _, start, stop = self.ranges[head.file]
         first_is_searched, last_is_searched = self.searched[head.file]
         begin, end = start or 0, min(stop or head.log_size, head.log_size)
@@ -149,7 +147,7 @@ class _Planner:
             in_use=head.in_use,
         )
         cuts = list(range(begin + step, end, step))
-        if splitting == "walk":
+        if walk:
             return self._walked(head, whole, cuts, stop if last_is_searched else None)
         last = stop if last_is_searched else None
         if last is not None:

@@ -59,30 +59,25 @@ class TimeWindow:
 # --- whole files
 
 
-def by_time(heads: Sequence[Head], ends: Sequence[list[Sample] | None], window: TimeWindow) -> list[Head]:
+def by_time(heads: Sequence[Head], window: TimeWindow) -> list[Head]:
     """The files that may hold something of the window."""
-    kept = []
-    for head, samples in zip(heads, ends, strict=True):
-        outside = samples is not None and (
-            window.is_after(max(sample.latest for sample in samples))
-            or window.is_before(min(sample.earliest for sample in samples))
-        )
-        if not outside:
-            kept.append(head)
-    return kept
+    return [head for head in heads if head.ends is None or not _is_outside(head.ends, window)]
 
 
-Kinds = Callable[[Head], frozenset[int]]
+def _is_outside(samples: Sequence[Sample], window: TimeWindow) -> bool:
+    latest = max(sample.latest for sample in samples)
+    earliest = min(sample.earliest for sample in samples)
+    return window.is_after(latest) or window.is_before(earliest)
 
 
-def by_gtid(heads: Sequence[Head], kinds: Kinds, selection: Selection, whole: bool) -> list[Head]:
+def by_gtid(heads: Sequence[Head], selection: Selection, whole: bool) -> list[Head]:
     """The files that may hold a transaction that is asked for. What is in a file is what is before the next one and
     not before itself. ``whole``: events of no transaction are asked for too, so that nothing can be left out because
-    its GTIDs are excluded. ``kinds``: of events seen in a file."""
+    its GTIDs are excluded."""
     kept = []
     for head, following in zip(heads, [*heads[1:], None], strict=True):
         inside = _inside(head, following)
-        if inside is None or not _is_unwanted(head, inside, kinds, selection, whole):
+        if inside is None or not _is_unwanted(head, inside, selection, whole):
             kept.append(head)
     return kept
 
@@ -100,14 +95,14 @@ def _inside(head: Head, following: Head | None) -> GtidSet | None:
     return after - before if adjoining else None
 
 
-def _is_unwanted(head: Head, inside: GtidSet, kinds: Kinds, selection: Selection, whole: bool) -> bool:
+def _is_unwanted(head: Head, inside: GtidSet, selection: Selection, whole: bool) -> bool:
     include, exclude = selection.include_gtids, selection.exclude_gtids
     if isinstance(include, GtidSet) and inside.isdisjoint(include):
         return True
     if whole or not isinstance(exclude, GtidSet) or not inside <= exclude:
         return False
     # Transactions without a GTID are not excluded.
-    seen = kinds(head)
+    seen = frozenset[int]().union(*(sample.kinds for sample in head.ends or ()))
     return AnonymousGtid.code not in seen and bool(seen & {Gtid.code, GtidTagged.code})
 
 

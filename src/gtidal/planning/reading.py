@@ -10,10 +10,13 @@ import pyarrow as pa
 
 from gtidal.columnar import kernel
 from gtidal.columnar.coalescing import coalesced
-from gtidal.columnar.scanning import VIEWS, LogScan, Scan, Stretch
-from gtidal.columnar.schemas import CHANGES, EVENTS, TRANSACTIONS
+from gtidal.columnar.codes import FAILFAST
+from gtidal.columnar.modes import schema_in_mode, view_columns, view_in_mode
+from gtidal.columnar.scanning import LogScan, Scan, Stretch, View
+from gtidal.columnar.schemas import CHANGES, DETAIL, TRANSACTIONS
 from gtidal.columnar.splitting import Boundaries
 from gtidal.columnar.table_schema import TableSchema
+from gtidal.columnar.views.changes import schema_of
 from gtidal.columnar.views.events import SCHEMA_WITH_DETAIL
 from gtidal.columnar.windows import WindowReader
 from gtidal.errors import DecodeError, UsageError
@@ -25,7 +28,7 @@ from gtidal.sources.keyring import KeyStore
 from gtidal.sources.storage import Storage
 
 _SCHEMAS = {"events": SCHEMA_WITH_DETAIL, "transactions": TRANSACTIONS, "changes": CHANGES}
-_LOOK = 1 << 12
+_LOOK = 1 << 14
 
 
 def read_part(
@@ -42,8 +45,16 @@ def read_part(
     """The batches of one part. ``options`` are those of ``gtidal.changes``; ``table``: whose rows, for the view
     ``rows``. ``meter`` counts the bytes that are read."""
     check_options(options, images)
+    mode = options.get("mode", FAILFAST)
+    there = _schema(view, table, images)
+    shown = schema_in_mode(there, mode)
+    if view == "events" and columns is None:
+        columns = [name for name in shown.names if name != DETAIL.name]  # the details are for those who ask
+    chosen = chosen_columns(columns, shown.names)
+    batch_schema = pa.schema([shown.field(name) for name in chosen])
+    read = view_in_mode(view, mode, batch_schema, options.get("on_corrupt"))
     scan = Scan(
-        columns=_columns(view, table, columns),
+        columns=view_columns(chosen, there),
         selection=selection_of(options),
         images=images,
         verify_checksum=options.get("verify_checksum", True),
@@ -52,28 +63,26 @@ def read_part(
         table=table,
     )
     kernel.announce()
-    where = Storage(storage)
+    where = Storage(options.get("storage") if storage is None else storage)
 
     def batches() -> Iterator[pa.RecordBatch]:
         for piece in part.pieces:
             file = LogFile.at(piece.path, where)
             stream = cast(BinaryIO, BoundedStream(file.open_raw(), piece.size, meter))
             with stream:
-                yield from _PieceReader(stream, piece, scan).batches(view)
+                yield from _PieceReader(stream, piece, scan).batches(read)
 
     return coalesced(batches())
 
 
-def _columns(view: str, table: TableSchema | None, columns: Sequence[str] | None) -> tuple[str, ...]:
+def _schema(view: str, table: TableSchema | None, images: str) -> pa.Schema:
     if view == "rows":
         if table is None:
             raise UsageError("rows of which table?")
-        return chosen_columns(columns, table.arrow_schema().names)
+        return table.arrow_schema()
     if view not in _SCHEMAS:
         raise UsageError(f"no view {view}; there are {', '.join(_SCHEMAS)} and rows")
-    if view == "events" and columns is None:
-        columns = EVENTS.names  # the details are for those who ask
-    return chosen_columns(columns, _SCHEMAS[view].names)
+    return schema_of(CHANGES.names, images) if view == "changes" else _SCHEMAS[view]
 
 
 class _Arrival(NamedTuple):
@@ -89,7 +98,7 @@ class _PieceReader:
         self.piece = piece
         self.scan = scan
 
-    def batches(self, view: str) -> Iterator[pa.RecordBatch]:
+    def batches(self, read: View) -> Iterator[pa.RecordBatch]:
         piece = self.piece
         begin, arrival = self._bounds()
         if begin is None:
@@ -101,11 +110,12 @@ class _PieceReader:
             arrival = None
         if begin.start is not None and stop is not None and begin.start >= stop:
             return
-        log = LogScan(self.stream, piece.name, self.scan, replace(begin, stop=stop))
+        scan = replace(self.scan, window=min(self.scan.window, max(piece.size, _LOOK)))
+        log = LogScan(self.stream, piece.name, scan, replace(begin, stop=stop))
         reader = log.reader
         reader.in_use |= piece.in_use
         try:
-            yield from VIEWS[view](log)
+            yield from read(log)
         except DecodeError:
             if arrival is None or not reader.overran:
                 raise

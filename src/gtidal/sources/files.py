@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
 from urllib.parse import unquote, urlsplit
@@ -111,6 +112,8 @@ class BoundedStream(io.RawIOBase):
         return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        if whence == io.SEEK_END:
+            offset, whence = self._size + offset, io.SEEK_SET
         self._at = self._stream.seek(offset, whence)
         return self._at
 
@@ -242,10 +245,16 @@ def _ordered(files: list[LogFile]) -> list[LogFile]:
 
 def each_of(files: list[_S], look: Callable[[_S], _T]) -> list[_T]:
     """What is seen in each, several at a time: to look into a file is mostly to wait."""
+
+    def some(first: int) -> list[_T]:
+        return [look(file) for file in files[first : first + step]]
+
     if len(files) < 2:
         return [look(file) for file in files]
+    # Where there are many, each thread takes several: to hand them over one by one costs more than local files do.
+    step = -(-len(files) // (8 * AT_A_TIME))
     with ThreadPoolExecutor(min(AT_A_TIME, len(files)), "gtidal-look") as pool:
-        return list(pool.map(look, files))
+        return list(chain.from_iterable(pool.map(some, range(0, len(files), step))))
 
 
 def _only_logs(files: list[LogFile]) -> list[LogFile]:

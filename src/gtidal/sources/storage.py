@@ -116,6 +116,11 @@ class Storage:
             file = place.system.open_input_file(place.path)
             return StoredStream(file, file.size() if size is None else size, lambda: self._explained(uri))
 
+    def destination(self, uri: Uri) -> tuple[FileSystem, str]:
+        """Where files can be written, and how a folder is called there."""
+        place = self._locate(uri)
+        return place.system, place.path
+
     # --- file systems
 
     def _locate(self, uri: Uri) -> Located:
@@ -253,7 +258,8 @@ class StoredStream(io.RawIOBase):
         return len(piece)
 
     def _fetch(self, wanted: int) -> None:
-        follows = bool(self._block) and self._at == self._start + len(self._block)
+        # Who walks from event to event leaves something out, and reads on all the same.
+        follows = bool(self._block) and 0 <= self._at - self._start - len(self._block) <= self._step
         self._step = min(self._step * 4, LARGEST_BLOCK) if follows else FIRST_BLOCK
         ahead, self._ahead = self._ahead, None
         if ahead is not None and ahead[0] == self._at:

@@ -10,15 +10,19 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from gtidal.columnar.codes import FAILFAST
+from gtidal.columnar.modes import schema_in_mode
 from gtidal.columnar.schemas import CHANGES, EVENTS, TRANSACTIONS
 from gtidal.columnar.table_schema import TableSchema
 from gtidal.columnar.views.changes import schema_of
 from gtidal.columnar.views.events import SCHEMA_WITH_DETAIL
 from gtidal.errors import SchemaConflict
 from gtidal.planning import Part, ReadPlan, plan_read, read_part
+from gtidal.sources.storage import Storage
 from gtidal.spark.errors import plain_errors
 from gtidal.spark.options import ReadOptions
 from gtidal.spark.schemas import arrow_schema, check_asked
+from gtidal.spark.servers import check_one_server
 from gtidal.spark.tables import find_table_schema
 
 
@@ -41,14 +45,23 @@ class Snapshot:
             recursive=read.recursive,
             view=read.view,
         )
-        if read.table is not None:
-            table = find_table_schema(read, plan)
-            return Snapshot(plan, table.arrow_schema(), table)
-        if read.view == "changes":
-            return Snapshot(plan, schema_of(CHANGES.names, read.images))
-        if read.view == "events":
-            return Snapshot(plan, SCHEMA_WITH_DETAIL if read.detail else EVENTS)
-        return Snapshot(plan, TRANSACTIONS)
+        pieces = (piece for part in plan.parts for piece in part.pieces)
+        check_one_server(pieces, read.paths, Storage(read.storage))
+        table = None if read.table is None else find_table_schema(read, plan)
+        return Snapshot(plan, columns_of(read, table), table)
+
+
+def columns_of(read: ReadOptions, table: TableSchema | None = None) -> pa.Schema:
+    """Those of a table, or of a view, for which no log is looked at."""
+    if table is not None:
+        columns = table.arrow_schema()
+    elif read.view == "changes":
+        columns = schema_of(CHANGES.names, read.images)
+    elif read.view == "events":
+        columns = SCHEMA_WITH_DETAIL if read.detail else EVENTS
+    else:
+        columns = TRANSACTIONS
+    return schema_in_mode(columns, read.filters.get("mode", FAILFAST))
 
 
 @dataclass

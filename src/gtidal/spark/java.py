@@ -43,6 +43,8 @@ case " $* " in
 *" org.apache.spark.deploy.SparkSubmit "*) ;;
 *) exec "$java" "$@" ;;
 esac
+# A task that has no memory left would leave its query waiting for ever.
+set -- -XX:+ExitOnOutOfMemoryError "$@"
 if [ -f "$classes" ]; then exec "$java" -XX:SharedArchiveFile="$classes" "$@"; fi
 # They are written when this run ends, and put in place when they are whole.
 rm -f "$classes".*

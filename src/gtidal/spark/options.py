@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from gtidal.columnar.codes import FAILFAST, MODES
 from gtidal.errors import GtidalError, UsageError
 from gtidal.planning import SPLITTINGS
 from gtidal.requests import selection_of
@@ -21,7 +22,6 @@ from gtidal.sources.definitions import read_definitions
 VIEWS = ("changes", "events", "transactions")
 TYPED = "rows"
 """The view that the option ``table`` means."""
-MODES = ("FAILFAST", "PERMISSIVE", "DROPMALFORMED")
 IMAGES = ("variant", "json")
 
 STORAGE_PREFIX = "fs."
@@ -138,7 +138,7 @@ OPTIONS = (
     Option("mergeSchema", "the columns of all versions of the table, found in all files; else those of its last version", true_or_false, "false", (TYPED,)),
     Option("schemaFrom", "names, signs and charsets of columns where the log does not tell: a file of CREATE TABLE statements, or a server (`mysql://user@host/`, its password in MYSQL_PWD)", definitions, filter="schema_from"),
     Option("assumeCharset", "the charset of text where the log does not tell", words, filter="assume_charset"),
-    Option("mode", "what to do with damage: `FAILFAST` raises an error", one_of(MODES), "FAILFAST"),
+    Option("mode", "what becomes of damage: `FAILFAST` raises an error, `PERMISSIVE` gives a row whose last column `_corrupt` says what is wrong and reads on, `DROPMALFORMED` logs it and reads on", one_of(MODES), FAILFAST, filter="mode"),
     Option("verifyChecksum", "whether checksums are compared", true_or_false, "true", filter="verify_checksum"),
     Option("keyFile", "for encrypted logs: the server's keyring file, at the same place on every machine", words, filter="key_file"),
     Option("recursive", "folders with all folders below them", true_or_false, "false"),
@@ -188,8 +188,6 @@ class ReadOptions:
             for name, option in BY_NAME.items()
             if name in own and view in (*VIEWS, TYPED) and view not in option.views
         ]
-        if values["mode"] not in (None, MODES[0]):
-            problems.append(f"mode={own['mode']!r} is not there yet; there is {MODES[0]}")
         if problems:
             raise UsageError("; ".join(problems))
         filters = {

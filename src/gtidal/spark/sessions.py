@@ -26,7 +26,6 @@ _SETTINGS = {
 _ON_THIS_MACHINE = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    "spark.driver.memory": "2g",
     "spark.ui.enabled": "false",
 }
 
@@ -43,10 +42,18 @@ def session(
         raise UsageError(NO_SPARK)
     from pyspark.sql import SparkSession
 
-    chosen = {**_SETTINGS, **(_ON_THIS_MACHINE if master.startswith("local") else {}), **(settings or {})}
+    chosen: dict[str, bool | float | int | str | None] = dict(_SETTINGS)
+    if master.startswith("local"):
+        chosen |= _ON_THIS_MACHINE | {"spark.driver.memory": f"{_quarter_of_memory() >> 20}m"}
+    chosen |= settings or {}
     builder = SparkSession.builder.master(master).appName(name).config(map=chosen)
     with _environment(_variables(Path(found.origin).parent)):
         return builder.getOrCreate()
+
+
+def _quarter_of_memory() -> int:
+    """In bytes, at least Spark's own default: all tasks of a local session share it."""
+    return max(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4, 1 << 30)
 
 
 def _variables(spark: Path) -> dict[str, str]:

@@ -205,7 +205,7 @@ class ChangeReader(RowEventReader[Odd]):
             raise DecodeError(
                 "a row of more than 128 MiB as VARIANT; the typed rows of its table hold it",
                 file=self.file,
-                position=int(followed.window.index.positions[place]),
+                position=followed.window.frame(place).position,
             )
         if code:
             self.cells.cut(images, int(chosen[row]))

@@ -165,6 +165,10 @@ class RowEventReader(Generic[Odd]):
         self._passed = (-1, 0)
         """The position of a transaction that goes on, and how many of its rows were passed over so far."""
 
+    def restart(self) -> None:
+        """A transaction begins next, which may be one that was read before."""
+        self.row_numbers.state = self._passed = (-1, 0)
+
     # --- what a view adds
 
     def image_batch(self, followed: Followed, images: Images, skipped: Array | None) -> pa.RecordBatch | None:

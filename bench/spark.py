@@ -1,0 +1,280 @@
+"""The bench of the Spark source, in one run: against the kernel alone, mysqlbinlog, and Spark's own Parquet reader.
+
+    python bench/spark.py [--rounds 2] [--megabytes 300]
+
+Every measurement is a process of its own, Java and Python workers included, pinned to one processor or to two. It
+starts a session, does its job once on the first 16 MB, so that Java is warm, and then, timed by the clock, on the whole
+log. What a session and the first job cost is told apart. Results go to the cache folder as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from make_logs import ROOT, WORKLOADS, bench_folder, log_of
+
+from gtidal.cli.bench import beginning
+from gtidal.cli.screen import Screen
+from tests.live.servers import mysql_binaries
+
+SAMPLE = ROOT / "examples" / "shop"
+QUERY = "SELECT op, count(*) AS n FROM changes GROUP BY op ORDER BY op"
+STOCK = f"""
+import sys
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.master("local[*]").getOrCreate()
+spark.read.format("binlog").load(sys.argv[1]).createOrReplaceTempView("changes")
+spark.sql({QUERY!r}).show()
+"""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What one process measured."""
+
+    seconds: float
+    session: float = 0.0
+    first: float = 0.0
+    """The session's start, and the job on the small log."""
+    bytes_read: int | None = None
+
+
+# --- in the child
+
+
+def noop(frame: Any) -> None:
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def jobs(spark: Any, table: str, folder: Path) -> dict[str, Callable[[str, bool], int | None]]:
+    """What can be measured, by name; each takes a log, and whether it is the timed run."""
+
+    def reading(**options: str) -> Any:
+        return spark.read.format("binlog").options(**options)
+
+    def changes(log: str, timed: bool) -> None:
+        noop(reading().load(log))
+
+    def rows(log: str, timed: bool) -> None:
+        noop(reading(table=table).load(log))
+
+    def parquet(log: str, timed: bool) -> None:
+        noop(spark.read.parquet(str(folder)))
+
+    def write(log: str, timed: bool) -> None:
+        target = folder if timed else folder.with_name("small")
+        reading(table=table).load(log).write.mode("overwrite").parquet(str(target))
+
+    def export(log: str, timed: bool) -> None:
+        from gtidal.spark.exporting import export as run_export
+
+        target = Path(tempfile.mkdtemp(dir=folder.parent))
+        run_export(spark, [log], str(target / "out"), table=table)
+        shutil.rmtree(target)
+
+    def one_table(log: str, timed: bool) -> None:
+        noop(reading(tables=table).load(log))
+
+    def window(log: str, timed: bool) -> int:
+        start, stop = middle(log, 0.05)
+        noop(reading(start=start, stop=stop).load(log))
+        return bytes_of(log, {"start": start, "stop": stop})
+
+    return {each.__name__: each for each in (changes, rows, parquet, write, export, one_table, window)}
+
+
+def middle(log: str, share: float) -> tuple[str, str]:
+    """Two times in the middle of a log, so far apart that about this share of it lies between them."""
+    import gtidal
+
+    table = gtidal.transactions(log, columns=["timestamp", "end_position"]).read_all()
+    size, ends = os.path.getsize(log), table["end_position"].to_pylist()
+    times = table["timestamp"].to_pylist()
+    first = next(time for time, end in zip(times, ends, strict=True) if end >= size * (0.5 - share / 2))
+    last = next(time for time, end in zip(times, ends, strict=True) if end >= size * (0.5 + share / 2))
+    return first.isoformat(), last.isoformat()
+
+
+def bytes_of(log: str, options: dict[str, str]) -> int:
+    """How many bytes of the log a read takes, those for planning included."""
+    from gtidal.planning import plan_read, read_part
+    from gtidal.sources.files import Meter
+
+    meter = Meter()
+    plan = plan_read(log, options, part_bytes=128 << 20, meter=meter)
+    for part in plan.parts:
+        for _ in read_part("changes", part, options, meter=meter):
+            pass
+    return meter.bytes_read
+
+
+def child(job: str, log: str, small: str, table: str, cores: str, folder: str) -> None:
+    started = time.perf_counter()
+    if job == "kernel":
+        import gtidal
+
+        for _ in gtidal.changes(log, threads=int(cores)):
+            pass
+        print(json.dumps(asdict(Taken(time.perf_counter() - started))))
+        return
+    import gtidal.spark
+
+    spark = gtidal.spark.session(f"local[{cores}]")
+    ready = time.perf_counter()
+    work = jobs(spark, table, Path(folder))[job]
+    work(small, False)
+    warm = time.perf_counter()
+    read = work(log, True)
+    done = time.perf_counter()
+    print(json.dumps(asdict(Taken(done - warm, ready - started, warm - ready, read))))
+    spark.stop()
+
+
+# --- the measurements
+
+
+def run(job: str, log: Path, small: Path, table: str, cores: int, folder: Path) -> Taken:
+    command = [
+        sys.executable,
+        str(Path(__file__)),
+        "--child",
+        job,
+        str(log),
+        str(small),
+        table,
+        str(cores),
+        str(folder),
+    ]
+    output = subprocess.run(
+        ["taskset", "-c", "0" if cores == 1 else "0,1", *command], capture_output=True, text=True
+    )
+    if output.returncode:
+        raise SystemExit(f"{job}: {output.stderr[-2000:]}")
+    return Taken(**json.loads(output.stdout.strip().splitlines()[-1]))
+
+
+def clocked(command: list[str]) -> float:
+    started = time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return time.perf_counter() - started
+
+
+def measure(rounds: int, megabytes: int, screen: Screen) -> dict[str, Any]:
+    best: dict[str, float] = {}
+    fixed: dict[str, list[float]] = {"session": [], "first job": []}
+    shares: dict[str, float] = {}
+    folder = bench_folder() / "spark" / "rows"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    tool = [str(mysql_binaries().reader), "--no-defaults", "-vv", "--base64-output=decode-rows"]
+    plan = {
+        "oltp": [
+            ("changes", 1),
+            ("changes", 2),
+            ("kernel", 1),
+            ("kernel", 2),
+            ("one_table", 2),
+            ("window", 2),
+        ],
+        "bulk": [
+            ("write", 2),
+            ("rows", 1),
+            ("rows", 2),
+            ("parquet", 1),
+            ("parquet", 2),
+            ("changes", 2),
+            ("export", 2),
+        ],
+    }
+    for _ in range(rounds):
+        for workload in WORKLOADS:
+            with beginning(log_of(workload), megabytes * 1_000_000) as log, beginning(log) as small:
+                name = f"{workload.name}: mysqlbinlog -vv, 1 core"
+                best[name] = min(best.get(name, 1e9), clocked(["taskset", "-c", "0", *tool, str(log)]))
+                for job, cores in plan[workload.name]:
+                    taken = run(job, log, small, workload.table, cores, folder)
+                    name = f"{workload.name}: {job}, {cores} core{'s' if cores > 1 else ''}"
+                    best[name] = min(best.get(name, 1e9), taken.seconds)
+                    screen.line((f"{name:<44}{taken.seconds:8.2f} s", "dim"))
+                    if taken.session:
+                        fixed["session"].append(taken.session)
+                        fixed["first job"].append(taken.first)
+                    if taken.bytes_read is not None:
+                        shares[name] = taken.bytes_read / log.stat().st_size
+        for title, command in (
+            ("gtidal query on the sample", [sys.executable, "-m", "gtidal", "query", QUERY, str(SAMPLE)]),
+            ("the same in a stock session", [sys.executable, "-c", STOCK, str(SAMPLE)]),
+        ):
+            best[title] = min(best.get(title, 1e9), clocked(command))
+            screen.line((f"{title:<44}{best[title]:8.2f} s", "dim"))
+    return {
+        "seconds": best,
+        "bytes": shares,
+        "fixed": {name: statistics.median(each) for name, each in fixed.items()},
+    }
+
+
+def bars(found: dict[str, Any]) -> list[tuple[str, float, float, bool]]:
+    """Title, what was measured, the bar, and whether more is better."""
+    seconds = found["seconds"]
+
+    def ratio(ours: str, theirs: str) -> float:
+        return float(seconds[theirs] / seconds[ours])
+
+    vv = "mysqlbinlog -vv, 1 core"
+    return [
+        ("typed rows, local[2], against Spark's Parquet reader", ratio("bulk: rows, 2 cores", "bulk: parquet, 2 cores"), 0.6, True),
+        ("changes oltp, local[2], against mysqlbinlog -vv", ratio("oltp: changes, 2 cores", f"oltp: {vv}"), 8, True),
+        ("changes oltp, two processors against one", ratio("oltp: changes, 2 cores", "oltp: changes, 1 core"), 1.7, True),
+        ("typed rows, two processors against one", ratio("bulk: rows, 2 cores", "bulk: rows, 1 core"), 1.7, True),
+        ("export of typed rows against df.write.parquet", ratio("bulk: export, 2 cores", "bulk: write, 2 cores"), 3, True),
+        ("bytes read for a window of 5 % of the log", found["bytes"]["oltp: window, 2 cores"], 0.07, False),
+        ("gtidal query against a stock session", 1 / ratio("the same in a stock session", "gtidal query on the sample"), 0.7, False),
+    ]  # fmt: skip
+
+
+def main() -> int:
+    if sys.argv[1:2] == ["--child"]:
+        child(*sys.argv[2:])
+        return 0
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--megabytes", type=int, default=1000)
+    arguments = parser.parse_args()
+    os.environ["PYTHONPATH"] = str(ROOT / "src")
+    screen = Screen()
+    found = measure(arguments.rounds, arguments.megabytes, screen)
+    screen.line()
+    for name, value in found["seconds"].items():
+        screen.line((f"{name:<52}{value:8.2f} s", ""))
+    for name, value in found["fixed"].items():
+        screen.line((f"{name + ' (median)':<52}{value:8.2f} s", ""))
+    screen.line()
+    for title, value, least, more in bars(found):
+        met = value >= least if more else value <= least
+        verdict = ("met", "green") if met else ("NOT MET", "red")
+        screen.line((f"  {title:<60}{value:8.2f}   of {least:>5g}  ", ""), verdict)
+    stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H%M%SZ")
+    target = bench_folder() / "results" / f"spark-{stamp}.json"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(json.dumps({**found, "load": os.getloadavg()[0], "bars": bars(found)}, indent=1) + "\n")
+    screen.line((f"written to {target}", "dim"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
