@@ -259,14 +259,15 @@ def _batches(shown: _Shown, request: Request, scan: Scan, threads: int) -> Itera
 def _stretch(file: LogFile, scan: Scan, start: int | None, stop: int | None, *, by_event: bool) -> Stretch:
     """Between two offsets, which users choose as they like."""
     from gtidal.columnar.scanning import Stretch
-    from gtidal.columnar.splitting import bounds
+    from gtidal.columnar.splitting import Boundaries
     from gtidal.columnar.windows import WindowReader
 
     if start is not None or stop is not None:
         with file.open_raw() as stream:
             reader = WindowReader(stream, file.name, keys=scan.keys, window=_LOOK)
             reader.open()
-            start, stop = bounds(reader, file.size - reader.head_size, start, stop, by_event=by_event)
+            boundaries = Boundaries(reader, file.size - reader.head_size)
+            start, stop = boundaries.bounds(start, stop, by_event=by_event)
     return Stretch(start, stop)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 
+import gtidal
 from gtidal.cli import demo
 from gtidal.cli.main import main
 from tests.cli import example_logs
@@ -18,6 +21,22 @@ def check(out: str) -> None:
         assert f"\n$ gtidal {command}" in out
     assert "### DELETE FROM" in out
     assert len(out.splitlines()) < 200, "it must be readable in a minute"
+
+
+def test_without_a_java_it_is_shown_in_python(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gtidal.spark.java._candidates", lambda: iter(()))
+    monkeypatch.setenv("COLUMNS", "100")
+    assert main(["demo"]) == 0
+    out = capfd.readouterr().out
+    assert out.startswith("Spark needs Java 17 or newer: install one, or pip install 'gtidal[java]'. ")
+    for shown in (">>> gtidal.changes('examples/shop'", ">>> gtidal.rows('examples/shop', 'shop.orders'"):
+        assert shown in out
+    assert "update_postimage" in out
+    folder = Path(out.split("The Parquet files are in ")[1].splitlines()[0])
+    assert pyarrow.parquet.read_table(folder).num_rows == gtidal.changes(EXAMPLES).read_all().num_rows
+    shutil.rmtree(folder)
 
 
 def test_tour_of_the_sample_log(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

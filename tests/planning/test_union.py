@@ -52,7 +52,7 @@ def mixed(maker: LogMaker, count: int = 40) -> bytes:
 
 def without_gtids() -> bytes:
     """As before 5.6: a transaction begins with BEGIN, or with whatever comes."""
-    maker = LogMaker(None, checksum=NO_CHECKSUM, server_version="5.5.62-log")
+    maker = LogMaker(None, checksum=NO_CHECKSUM, server_version="5.6.51-log")
     for number in range(1, 30):
         maker.statements(
             "BEGIN", f"INSERT INTO t VALUES ({number})", "SAVEPOINT s", "ROLLBACK TO s", "COMMIT"

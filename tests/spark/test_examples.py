@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import runpy
+import shutil
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import gtidal
+from gtidal.cli.main import main
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SHOP = str(EXAMPLES / "shop")
@@ -85,3 +91,17 @@ def test_gaps_are_seen(
     monkeypatch.setattr(sys, "argv", ["gtid_gaps.py", str(tmp_path)])
     runpy.run_path(str(EXAMPLES / "gtid_gaps.py"), run_name="__main__")
     assert f"[{min(numbers)}-{max(numbers)}]" in capsys.readouterr().out
+
+
+def test_the_demo(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    assert main(["demo"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("$ gtidal query") == 3
+    for shown in ("update_postimage", "rows of 3 logs", "What to try next:"):
+        assert shown in out
+    folder = Path(out.split("The Parquet files are in ")[1].splitlines()[0])
+    assert spark.read.parquet(str(folder)).count() == gtidal.changes(SHOP).read_all().num_rows
+    shutil.rmtree(folder)

@@ -152,7 +152,7 @@ class LogScan:
                 raise followed.error
             self._settle(window)
             if not self.reader.is_inside:
-                self.given = window.end
+                self.given = max(self.given, window.end)
 
     def transactions(self) -> Iterator[pa.RecordBatch]:
         columns = self.scan.columns

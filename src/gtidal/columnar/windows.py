@@ -109,7 +109,8 @@ class WindowReader:
         """Whether an event that is in order goes on behind the stop: that was no boundary."""
         self.relay = False
         self.doubtful = False
-        """A format description without a checksum announces another length for itself than it has."""
+        """Whether the log begins with another event than a format description, or with one that has no checksum and
+        announces another length for itself than it has."""
         self.jumped = 0
         self.misplaced = 0
         """How many events of the last window tell another place than theirs in ``log_pos``."""
@@ -347,6 +348,8 @@ class WindowReader:
             self.in_use |= bool(frame.data[17] & IN_USE)
             self.relay |= bool(frame.data[17] & RELAY_LOG) or frame.position > FIRST_EVENT
             self._doubt(frame)
+        elif frame.position == FIRST_EVENT:
+            self.doubtful = frame.type_code != Rotate.code
         self._index.count = 0
         self._add(frame, 0, format)
         self._used = size

@@ -49,8 +49,8 @@ def plan_read(
     where = Storage(options.get("storage") if storage is None else storage)
     found = find_logs(paths, where, recursive=recursive or options.get("recursive", False))
     request = Request.of(found, options)
-    planner = _Planner(request, Looker(KeyStore(None, options.get("key_file")), meter or Meter()))
-    planner.prune(len(found), view, time_margin)
+    planner = _Planner(request, Looker(KeyStore(None, options.get("key_file")), meter or Meter()), view)
+    planner.prune(len(found), time_margin)
     pieces = planner.pieces(part_bytes, splitting)
     return ReadPlan(
         _packed(pieces, part_bytes),
@@ -62,9 +62,10 @@ def plan_read(
 
 
 class _Planner:
-    def __init__(self, request: Request, looker: Looker) -> None:
+    def __init__(self, request: Request, looker: Looker, view: str | None) -> None:
         self.request = request
         self.looker = looker
+        self.view = view
         self.pruned: list[str] = []
         selection = request.selection
         by_time = selection.start_time is not None or selection.stop_time is not None
@@ -73,14 +74,19 @@ class _Planner:
             return looker.head(file, gtids=selection.by_gtid, ends=selection.by_gtid or by_time)
 
         heads = each_of(request.files, look)
-        self.ranges = {head.file: (head, *self._asked(index)) for index, head in enumerate(heads)}
+        self.ranges = {head.file: (head, *self._asked(index, head)) for index, head in enumerate(heads)}
         """Of each file that is read: its head, and from where to where."""
         self.searched = {head.file: (False, False) for head in heads}
 
-    def _asked(self, index: int) -> tuple[int | None, int | None]:
+    def _asked(self, index: int, head: Head) -> tuple[int | None, int | None]:
+        """From where to where, by what the user named: any offsets."""
         request = self.request
-        last = len(request.files) - 1
-        return request.start if index == 0 else None, request.stop if index == last else None
+        start = request.start if index == 0 else None
+        stop = request.stop if index == len(request.files) - 1 else None
+        if not head.cuttable or (start is None and stop is None):
+            return start, stop
+        with self.looker.boundaries(head) as boundaries:
+            return boundaries.bounds(start, stop, by_event=self.view == "events")
 
     @property
     def heads(self) -> list[Head]:
@@ -88,12 +94,12 @@ class _Planner:
 
     # --- what is left out
 
-    def prune(self, found: int, view: str | None, margin: int) -> None:
+    def prune(self, found: int, margin: int) -> None:
         selection = self.request.selection
         if (left := found - len(self.ranges)) > 0:
             self.pruned.append(f"{_files(left)} before start or after stop")
         if selection.by_gtid:
-            kept = by_gtid(self.heads, selection, whole=view in (None, "events"))
+            kept = by_gtid(self.heads, selection, whole=self.view in (None, "events"))
             self._keep(kept, "by GTID: nothing that is asked for is in them")
         if (window := TimeWindow.of(selection, margin)) is not None:
             self._keep(by_time(self.heads, window), "by time: their events are all outside of the window")
