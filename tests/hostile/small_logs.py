@@ -170,7 +170,7 @@ def _transactions() -> list[list[Event]]:
         transaction.XaPrepare(0, 1, b"a", b""),
     ]
     compressed = [_gtid(9), payload()]
-    return [*found, ddl, xa, compressed, *_other_transactions()]
+    return [*found, ddl, xa, compressed]
 
 
 def _other_transactions() -> list[list[Event]]:
@@ -197,9 +197,9 @@ def _other_transactions() -> list[list[Event]]:
 
 
 @cache
-def small_logs() -> tuple[bytes, ...]:
+def small_logs(*, others: bool = False) -> tuple[bytes, ...]:
     """Whole transactions with all column types, and, in ten logs, every event type there is; with checksums and
-    without, since damage gets further without."""
+    without, since damage gets further without. ``others``: also transactions other than MySQL's of rows."""
     every = [event for event in samples() if event.code not in (1, 15, 164)]
     table = [event for event in every if event.code == 19]
     logs = []
@@ -211,6 +211,6 @@ def small_logs() -> tuple[bytes, ...]:
             ]:  # a rows event ends its statement: the next needs the table map again
                 events += [*table, event] if isinstance(event, rows.RowsEvent) else [event]
             logs.append(build_log(events, checksum))
-        for events in _transactions():
+        for events in [*_transactions(), *(_other_transactions() if others else ())]:
             logs.append(build_log([with_type(event) for event in events], checksum))
     return tuple(logs)
