@@ -21,7 +21,17 @@ from hypothesis import strategies as st
 from gtidal.columnar import kernel
 from gtidal.columns.jsonb import encode_json
 from gtidal.columns.temporal import Date, DateTime, Time, Timestamp
-from gtidal.events import Event, Format, Header, encode_event, rows, statement, table_map, transaction
+from gtidal.events import (
+    Event,
+    Format,
+    Header,
+    encode_event,
+    mariadb,
+    rows,
+    statement,
+    table_map,
+    transaction,
+)
 from gtidal.events.control import EndMark
 from gtidal.events.images import ABSENT
 from gtidal.events.transaction import Compression, PayloadSize, TransactionPayload, UncompressedSize
@@ -243,9 +253,90 @@ def gtids(draw: st.DrawFn, number: int) -> Event:
     return transaction.Gtid(**fields, clock_type=2)
 
 
+@st.composite
+def mariadb_gtids(draw: st.DrawFn, number: int) -> Event:
+    flags = draw(st.sampled_from([4, 4, 4 | 8, 2 | 4, 0, 1, 1 | 32, 32, 64]))
+    extra = draw(st.sampled_from([None, 0, 16, 16, 1 | 16, 2, 4 | 16]))
+    return mariadb.MariadbGtidEvent(
+        sequence=draw(st.sampled_from([number, 0, 2**40 + number, 2**63 - 1])),
+        domain=draw(st.sampled_from([0, 7, 2**32 - 1])),
+        flags=flags,
+        commit_id=9 if flags & 2 else None,
+        **({"format_id": 1, "gtrid": b"a", "bqual": b""} if flags & 64 else {}),
+        extra_flags=extra,
+        extra_engines=1 if extra is not None and extra & 1 else None,
+        start_alter=4 if extra is not None and extra & 12 else None,
+        thread_id=draw(st.sampled_from([8, 2**32 - 1])) if extra is not None and extra & 16 else None,
+        padding=b"" if extra is None else draw(st.sampled_from([b"", bytes(5)])),
+    )
+
+
+SETTINGS = st.sampled_from(
+    [
+        statement.Intvar(2, 1 << 40),
+        statement.Rand(1 << 63, 12345),
+        statement.UserVar(b"v", 0, 4, 8, bytes([5, 2, 0x80, 123, 45]), 1),
+        statement.UserVar(b"w", 1),
+        statement.UserVar(b"", 0, 0, 8, b""),
+        statement.UserVar(b"p", 0, 0, 8, b"xy", 2, b"point"),
+    ]
+)
+
+
+@st.composite
+def queries(draw: st.DrawFn, text: bytes) -> Event:
+    """With the settings of one server or the other, with few, or with such as nobody knows."""
+    known = query(text)
+    status: tuple[statement.StatusVariable, ...] = draw(
+        st.sampled_from(
+            [
+                known.status,
+                known.status,
+                (),
+                (statement.Flags2(0, 1), statement.UpdatedSchemas(12, schemas=None)),
+                (
+                    statement.MariadbMicroseconds(128, 5),
+                    statement.MariadbXid(129, 2**63 + 1),
+                    statement.CharacterSetCollations(131, pairs=(statement.CollationPair(45, 255),)),
+                ),
+                (statement.MariadbGtidFlags(130, 2),),
+                (statement.SqlMode(1, 2**63), statement.UnknownStatus(77, b"?")),
+            ]
+        )
+    )
+    return replace(known, status=status, schema=draw(st.sampled_from(["shop", "", "größe"])))
+
+
 STATEMENTS = st.one_of(
     st.sampled_from(
         [
+            *(
+                b"commit",
+                b"COMMIT WORK",
+                b"rollback",
+                b"ROLLBACK  TO s",
+                b"ROLLBACK WORK TO s",
+                b"Begin Work",
+            ),
+            *(
+                b"insert t values (1)",
+                b" /* a */\t/**/ REPLACE t VALUES (1)",
+                b"/*! INSERT INTO t VALUES (1) */",
+            ),
+            *(
+                b"/* open INSERT",
+                b"-- a\nDELETE FROM t",
+                b"SET a",
+                b"SET @a = 1",
+                b"INSERTED",
+                b"Release SAVEPOINT s",
+            ),
+            *(
+                b"CREATE TABLE t (a INT) START TRANSACTION",
+                b"create view n",
+                b"/*M! DROP TABLE t */",
+                b"/*/ DROP */ DO 1",
+            ),
             *(b"CREATE TABLE t (a INT)", b"TRUNCATE t", b"INSERT INTO t VALUES (1)", b"/* x */ DROP TABLE t"),
             *(
                 b"SAVEPOINT s",
@@ -265,15 +356,24 @@ STATEMENTS = st.one_of(
 @st.composite
 def transactions(draw: st.DrawFn, number: int) -> list[Event]:
     """A transaction as servers write them; or some other order of the same events."""
-    shape = draw(st.sampled_from(["rows", "rows", "rows", "statement", "xa", "mixed"]))
-    events: list[Event] = [draw(gtids(number))] if draw(st.integers(0, 4)) else []
+    shape = draw(st.sampled_from(["rows", "rows", "rows", "statement", "text", "xa", "mixed"]))
+    named = draw(st.sampled_from(["mysql", "mysql", "mysql", "mariadb", "mariadb", ""]))
+    events: list[Event] = []
+    if named:
+        events.append(draw(gtids(number) if named == "mysql" else mariadb_gtids(number)))
     if shape == "statement":
-        return [*events, query(draw(STATEMENTS))]
-    begin = b"XA START X'61',X'',1" if shape == "xa" else b"BEGIN"
-    events.append(query(begin))
+        settings = draw(st.lists(SETTINGS, max_size=1))
+        return [*events, *settings, draw(queries(draw(STATEMENTS)))]
+    if named != "mariadb" or shape == "xa":
+        begin = b"XA START X'61',X'',1" if shape == "xa" else b"BEGIN"
+        events.append(draw(queries(begin)))
     for _ in range(draw(st.integers(1, 3))):
+        if shape == "text":
+            events += [*draw(st.lists(SETTINGS, max_size=2)), draw(queries(draw(STATEMENTS)))]
+            continue
         if draw(st.booleans()):
-            events.append(statement.RowsQuery(22, draw(st.binary(max_size=40))))
+            text = draw(st.binary(max_size=40))
+            events.append(mariadb.AnnotateRows(text) if named == "mariadb" else statement.RowsQuery(22, text))
         described = [draw(tables(number)) for number in draw(st.sampled_from([[77], [77, 78], [2**40]]))]
         events += [table for table, _ in described]
         parts = draw(st.integers(1, 3))
@@ -281,7 +381,7 @@ def transactions(draw: st.DrawFn, number: int) -> list[Event]:
             table, values = draw(st.sampled_from(described))
             events.append(draw(rows_events(table, values, part == parts - 1)))
         if shape == "mixed":
-            events.append(query(draw(STATEMENTS)))
+            events.append(draw(queries(draw(STATEMENTS))))
     if shape == "xa":
         ends = [query(b"XA END X'61',X'',1"), transaction.XaPrepare(draw(st.integers(0, 1)), 1, b"a", b"")]
         return [*events, *ends]
@@ -289,7 +389,7 @@ def transactions(draw: st.DrawFn, number: int) -> list[Event]:
     if end == "xid":
         events.append(transaction.Xid(draw(st.sampled_from([0, 9, 2**63, 2**64 - 1]))))
     elif end != "nothing":
-        events.append(query(end.upper().encode()))
+        events.append(draw(queries(end.upper().encode())))
     return events
 
 

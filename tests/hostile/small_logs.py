@@ -8,7 +8,7 @@ from typing import Any
 
 from gtidal.columns.jsonb import encode_json
 from gtidal.columns.temporal import Date, DateTime, Time, Timestamp
-from gtidal.events import Event, rows, statement, table_map, transaction
+from gtidal.events import Event, mariadb, rows, statement, table_map, transaction
 from tests.logs import build_log
 from tests.samples import UUID, payload, query, samples, with_type
 
@@ -173,10 +173,33 @@ def _transactions() -> list[list[Event]]:
     return [*found, ddl, xa, compressed]
 
 
+def _other_transactions() -> list[list[Event]]:
+    """MariaDB's, those without a GTID, those of statements; one that the next cuts off."""
+    table, columns = _tables()[1]
+    changes = _changes(table, columns)
+    settings = [
+        statement.Intvar(2, 5),
+        statement.Rand(7, 8),
+        statement.UserVar(b"v", 0, 0, 8, b"value", 0),
+        statement.UserVar(b"w", 1),
+    ]
+    text = mariadb.AnnotateRows(b"INSERT INTO t VALUES (1)")
+    first = mariadb.MariadbGtidEvent(5, 0, 2 | 4, commit_id=99, extra_flags=16, thread_id=8)
+    second = mariadb.MariadbGtidEvent(6, 0, 4, extra_flags=0, padding=bytes(5))
+    return [
+        [first, text, table, *changes, transaction.Xid(5), second, text, table, *changes, query(b"COMMIT")],
+        [query(b"BEGIN"), table, *changes, transaction.Xid(1), query(b"BEGIN"), table, *changes, query(b"ROLLBACK")],
+        [_gtid(1), query(b"BEGIN"), *settings, query(b"/* a */ INSERT INTO t VALUES (@v)"), query(b"SAVEPOINT s"),
+         query(b"UPDATE t SET a = RAND()"), query(b"ROLLBACK TO s"), transaction.Xid(2)],
+        [*settings, query(b"delete from t"), _gtid(2), query(b"DROP TABLE t"), first, query(b"INSERT t VALUES (1)"),
+         second, *settings, query("INSERT t VALUES ('grün')".encode()), transaction.Xid(3)],
+    ]  # fmt: skip
+
+
 @cache
-def small_logs() -> tuple[bytes, ...]:
+def small_logs(*, others: bool = False) -> tuple[bytes, ...]:
     """Whole transactions with all column types, and, in ten logs, every event type there is; with checksums and
-    without, since damage gets further without."""
+    without, since damage gets further without. ``others``: also transactions other than MySQL's of rows."""
     every = [event for event in samples() if event.code not in (1, 15, 164)]
     table = [event for event in every if event.code == 19]
     logs = []
@@ -188,6 +211,6 @@ def small_logs() -> tuple[bytes, ...]:
             ]:  # a rows event ends its statement: the next needs the table map again
                 events += [*table, event] if isinstance(event, rows.RowsEvent) else [event]
             logs.append(build_log(events, checksum))
-        for events in _transactions():
+        for events in [*_transactions(), *(_other_transactions() if others else ())]:
             logs.append(build_log([with_type(event) for event in events], checksum))
     return tuple(logs)

@@ -17,7 +17,7 @@ from tests.columnar.drift_judges import JUDGED, REFERENCES, How, Reading, read_v
 from tests.hostile.damage import MAGIC_SIZE, Damager, event_spans
 from tests.hostile.small_logs import small_logs
 
-LOGS = small_logs()
+LOGS = small_logs(others=True)
 SEALED = range(len(LOGS) // 2, len(LOGS))
 """The second half of them has checksums."""
 KERNELS: list[kernel.Implementation] = ["interpreted"]

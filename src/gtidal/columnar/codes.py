@@ -129,13 +129,52 @@ class Role(IntEnum):
 
     ASK = 0
     GTID = 1
-    QUERY = 2
+    BEGIN = 2
+    """A QUERY, if it says BEGIN behind a GTID."""
     TABLE_MAP = 3
     ROWS_V1 = 4
     ROWS_V2 = 5
     ROWS_QUERY = 6
     XID = 7
     PAYLOAD = 8
+    MARIADB_GTID = 9
+    ANNOTATE_ROWS = 10
+    QUERY = 11
+    """Any QUERY. This and what follows may begin a transaction that has no GTID."""
+    SETTING = 12
+    """INTVAR, RAND, USER_VAR: what the statement that follows depends on."""
+
+
+class Statement(IntEnum):
+    """What a statement does to the transaction that it is in."""
+
+    UNKNOWN = 0
+    BEGIN = 1
+    COMMIT = 2
+    ROLLBACK = 3
+    """Or SAVEPOINT, if TO follows."""
+    SAVEPOINT = 4
+    DML = 5
+    DDL = 6
+    CREATE = 7
+    """DDL, unless it is CREATE TABLE … SELECT as one transaction."""
+
+
+STATEMENT_WORDS = {
+    **{
+        kind.name: kind
+        for kind in (Statement.BEGIN, Statement.COMMIT, Statement.ROLLBACK, Statement.SAVEPOINT)
+    },
+    **dict.fromkeys(
+        ("INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "CALL", "DO", "SELECT", "WITH"), Statement.DML
+    ),
+    **dict.fromkeys(
+        ("ALTER", "DROP", "TRUNCATE", "RENAME", "GRANT", "REVOKE", "ANALYZE", "OPTIMIZE", "FLUSH"),
+        Statement.DDL,
+    ),
+    "CREATE": Statement.CREATE,
+}
+"""What the kernel knows a statement by: its first word."""
 
 
 class Txn(IntEnum):

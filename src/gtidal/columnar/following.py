@@ -6,56 +6,87 @@ table map has, where rows lie, and the numbers of every transaction that ended.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from operator import itemgetter
 from zlib import crc32
 
 import numpy as np
 
 from gtidal.columnar import kernel
-from gtidal.columnar.codes import KINDS, NONE, OUTCOMES, TXN_FIELDS, Role, Txn
+from gtidal.columnar.codes import NONE, STATEMENT_WORDS, TXN_FIELDS, Role, Txn
+from gtidal.columnar.flat import is_one_of
 from gtidal.columnar.plan import PlanBook, printable
+from gtidal.columnar.statements import Statement, statement_of
+from gtidal.columnar.transaction_numbers import tag_of, transaction_numbers
 from gtidal.columnar.windows import Array, Window
 from gtidal.errors import GtidalError
 from gtidal.events.format import CRC32, NO_CHECKSUM, Format, FormatDescription, StartV3
 from gtidal.events.frame import HEADER_SIZE, decode_event
-from gtidal.events.mariadb import AnnotateRows, MariadbGtidEvent, PartialRowData
+from gtidal.events.mariadb import AnnotateRows, PartialRowData
 from gtidal.events.registry import Context, Event
 from gtidal.events.rows import RowsEvent
 from gtidal.events.statement import RowsQuery
 from gtidal.events.table_map import TableMap
-from gtidal.events.transaction import GtidEvent
 from gtidal.log.decoder import Fragments, LogDecoder, event_name, inner_format_of
 from gtidal.log.transactions import Transaction, TransactionTracker
 
 DONE, ASK, OPEN, TABLE, FULL = range(5)
 NO_TRANSACTION = -1
+_OPERATIONS = {-1: "statement", -2: "ddl"}
+"""In the place of the text that rows belong to: the event is itself a statement, and of which kind."""
 _MOST_MAPS = 1024
 _V1_ROWS, _V2_ROWS = (23, 24, 25), (30, 31, 32)
 ROWS_TYPES = frozenset(_V1_ROWS + _V2_ROWS)
 IS_ROWS = np.zeros(256, bool)
 IS_ROWS[list(ROWS_TYPES)] = True
+_SCHEMA_SIZE = HEADER_SIZE + 8
+_ROWISH = (Role.TABLE_MAP, Role.ROWS_V1, Role.ROWS_V2, Role.ROWS_QUERY, Role.ANNOTATE_ROWS)
 
 
-def roles_of(format: Format) -> memoryview:
+_ORDINARY = (
+    (33, Role.GTID, None),
+    (34, Role.GTID, None),
+    (2, Role.BEGIN, 13),
+    (19, Role.TABLE_MAP, 8),
+    (29, Role.ROWS_QUERY, 0),
+    (16, Role.XID, 0),
+    (40, Role.PAYLOAD, None),
+    *((code, Role.ROWS_V1, 8) for code in _V1_ROWS),
+    *((code, Role.ROWS_V2, 10) for code in _V2_ROWS),
+)
+_ALL = (
+    *_ORDINARY,
+    (2, Role.QUERY, 13),
+    *((code, Role.SETTING, 0) for code in (5, 13, 14)),
+    (160, Role.ANNOTATE_ROWS, None),
+    (162, Role.MARIADB_GTID, None),
+)
+"""A type's code, its role, and how long its fixed part must be; None: nobody asks."""
+
+
+def roles_of(format: Format, *, only_ordinary: bool = False) -> memoryview:
     """What the kernel may do with each type of event in this format: where a fixed part is not as long as known,
-    nothing."""
+    nothing. ``only_ordinary``: of transactions, those of MySQL's rows alone (GTID, BEGIN, …, XID)."""
     roles = np.zeros(256, np.uint8)
     if format.version >= 4 and format.header_length == HEADER_SIZE:
-        for code, role, size in (
-            (33, Role.GTID, 42),
-            (34, Role.GTID, 42),
-            (2, Role.QUERY, 13),
-            (19, Role.TABLE_MAP, 8),
-            (29, Role.ROWS_QUERY, 0),
-            (16, Role.XID, 0),
-            (40, Role.PAYLOAD, 40),
-            *((code, Role.ROWS_V1, 8) for code in _V1_ROWS),
-            *((code, Role.ROWS_V2, 10) for code in _V2_ROWS),
-        ):
-            if code in (33, 34, 40) or format.post_header_length(code, size) == size:
+        for code, role, size in _ORDINARY if only_ordinary else _ALL:
+            if size is None or format.post_header_length(code, size) == size:
                 roles[code] = role
     return memoryview(roles)
+
+
+def packed_word(word: str) -> int:
+    """As ``kernel.queries`` packs it: five bits for each letter."""
+    number = 0
+    for letter in word:
+        number = number << 5 | ord(letter) & 31
+    return number
+
+
+_WORDS = memoryview(
+    np.array([(packed_word(word), kind) for word, kind in STATEMENT_WORDS.items()], np.int64).reshape(-1)
+)
 
 
 class Lanes:
@@ -76,11 +107,19 @@ class Lanes:
         self.query_start = np.zeros(1024, np.int32)
         self.query_size = np.zeros(1024, np.int32)
 
-    def grow(self) -> None:
-        self.txn = np.concatenate((self.txn, np.zeros_like(self.txn)), axis=1)
-        for name in ("tables", "heap", "query_start", "query_size"):
+    def grow(self, transactions: int, tables: int, heap: int, texts: int) -> None:
+        """Twice the room where more than half of it is used; everywhere, if that is so nowhere."""
+        used = {
+            "txn": transactions,
+            "tables": tables,
+            "heap": heap,
+            "query_start": texts,
+            "query_size": texts,
+        }
+        short = [name for name, count in used.items() if 2 * count > getattr(self, name).shape[-1]]
+        for name in short or used:
             array = getattr(self, name)
-            setattr(self, name, np.concatenate((array, np.zeros_like(array))))
+            setattr(self, name, np.concatenate((array, np.zeros_like(array)), axis=-1))
 
 
 @dataclass(slots=True)
@@ -93,6 +132,8 @@ class Followed:
     transactions: int = 0
     asked: list[tuple[int, Event]] = field(default_factory=list)
     """The events that the reference decoder decoded, by their place in the window."""
+    statements: list[tuple[int, Statement]] = field(default_factory=list)
+    """Those that the kernel followed; see ``Follower.tell_statements``."""
     has_open: bool = False
     """Whether a row for the transaction that is still open follows those of the ended ones."""
     open_from: int | None = None
@@ -110,6 +151,13 @@ class Followed:
         """Those, and the one that is still open: what ``event_txn`` counts."""
         return self.lanes.txn[:, : self.transactions + self.has_open].T
 
+    @property
+    def told(self) -> list[tuple[int, Event | Statement]]:
+        """What was asked for and the kernel's statements, in order."""
+        return (
+            sorted([*self.asked, *self.statements], key=itemgetter(0)) if self.statements else [*self.asked]
+        )
+
     def text(self, start: int, size: int) -> bytes:
         return self.lanes.heap[start : start + size].tobytes()
 
@@ -117,15 +165,20 @@ class Followed:
 class Follower:
     """Follows the transactions of one log."""
 
-    def __init__(self, decoder: LogDecoder, book: PlanBook, *, decode_rows: bool = True) -> None:
+    def __init__(
+        self, decoder: LogDecoder, book: PlanBook, *, decode_rows: bool = True, only_ordinary: bool = False
+    ) -> None:
         self.decoder = decoder
         self.book = book
         self.tracker = TransactionTracker()
         self.decode_rows = decode_rows
         """Off: rows events that the reference decoder gets keep their images as bytes."""
+        self.tell_statements = True
+        """Off: of statements that the kernel followed, nothing but their transactions is told."""
+        self._only_ordinary = only_ordinary
         self.ended: list[Transaction] = []
         """The transactions of the tracker's that ended in this window."""
-        self.query = b""
+        self.query: bytes | None = None
         """The text of the rows to come, where it was in a window before."""
         self.keep_errors = False
         """On: an event that cannot be decoded ends what is followed of its window, and its error is kept there."""
@@ -144,7 +197,7 @@ class Follower:
         """Forget an open transaction: its beginning will be read again."""
         self.tracker = TransactionTracker()
         self._maps[0] = 0
-        self.query = b""
+        self.query = None
 
     def rewind(self, maps: list[int]) -> None:
         """As ``reset``, with the table maps that were in force before the transaction: there should be none."""
@@ -156,7 +209,7 @@ class Follower:
         """Nothing of the window is followed yet; what was known of the window before is no longer."""
         if window.format is not self._format:
             self._format = window.format
-            self._roles = roles_of(window.format)
+            self._roles = roles_of(window.format, only_ordinary=self._only_ordinary)
             self.book.forget_ids()
         if self._lanes is None or len(self._lanes.event_txn) < window.count:
             self._lanes = Lanes(window.count)
@@ -169,7 +222,7 @@ class Follower:
         followed = self.begin(window)
         lanes = followed.lanes
         self.ended = []
-        if self.query:
+        if self.query is not None:
             self._put_query(followed, self.query)
         place = 0
         begun = 0
@@ -177,10 +230,7 @@ class Follower:
         bad_table = -1  # events up to it are asked for one by one, so that those before it are known
         while place < window.count:
             owned = self.tracker.current is not None
-            if not owned:
-                begun = place
-                self.maps_at_begin = self._maps_now()
-            if place <= bad_table or (owned and not self.tracker.takes_rows):
+            if place <= bad_table or (owned and not self._goes_on_with_rows(window, place)):
                 code, stopped = ASK, place
             else:
                 code, stopped, at = self.run(followed, place, owned)
@@ -189,6 +239,9 @@ class Follower:
                 if code == TABLE and at in learned:
                     code = ASK  # two maps of one transaction push each other out of the cache
             place = stopped
+            if not owned:
+                begun = place
+                self.maps_at_begin = self._maps_now()
             if code == DONE:
                 break
             if code == OPEN and leave_open:
@@ -199,7 +252,7 @@ class Follower:
                     self.learn(followed, at)
                     learned.add(at)
                 elif code == FULL:
-                    lanes.grow()
+                    self.grow(followed)
                 else:
                     before = self.tracker.current
                     self._ask(followed, place)
@@ -223,11 +276,13 @@ class Follower:
         if leave_open and followed.open_from is None and self.tracker.current is not None:
             followed.open_from = followed.events = begun
         followed.transactions = self._state[1]
+        if self.tell_statements:
+            followed.statements = list(self._statements(followed))
         if followed.open_from is None:
             self.show_open(followed, self.tracker.current)
         query = self._state[4]
         self.query = (
-            followed.text(int(lanes.query_start[query]), int(lanes.query_size[query])) if query else b""
+            followed.text(int(lanes.query_start[query]), int(lanes.query_size[query])) if query else None
         )
         return followed
 
@@ -255,6 +310,11 @@ class Follower:
         """How many have a row in the lanes."""
         return self._state[1]
 
+    def grow(self, followed: Followed) -> None:
+        """There is no room for what comes next."""
+        state = self._state
+        followed.lanes.grow(state[1], state[2], state[3], state[5])
+
     # --- the kernel's part
 
     def run(self, followed: Followed, first: int, owned: bool) -> tuple[int, int, int]:
@@ -269,12 +329,15 @@ class Follower:
             memoryview(index.types),
             memoryview(index.timestamps),
             memoryview(index.server_ids),
+            memoryview(index.flags),
             memoryview(index.positions),
             memoryview(index.ends),
+            memoryview(index.payloads),
             memoryview(index.extras),
             first,
             index.count,
             self._roles,
+            _WORDS,
             book.cache_id,
             book.cache_body,
             book.body_start.view,
@@ -311,11 +374,15 @@ class Follower:
         self.tracker.pass_over(last - first, int(index.ends[last - 1]), names, rows)
         current = self.tracker.current
         if current is not None and current.query is None and self._state[5] > 1:
-            texts = np.flatnonzero(index.types[first:last] == RowsQuery.code)
+            texts = np.flatnonzero(is_one_of(index.types[first:last], (RowsQuery.code, AnnotateRows.code)))
             if len(texts):
                 event = self._decode(followed.window, first + int(texts[0]))
-                assert isinstance(event, RowsQuery)
+                assert isinstance(event, RowsQuery | AnnotateRows)
                 current.query = event.query
+
+    def _goes_on_with_rows(self, window: Window, place: int) -> bool:
+        """Whether the kernel may go on inside of the tracker's transaction."""
+        return self._roles[window.index.types[place]] in _ROWISH and self.tracker.takes_rows
 
     # --- the reference decoder's part
 
@@ -349,6 +416,26 @@ class Follower:
             return decode_event(frame.data, frame.position, context)
         except GtidalError as error:
             raise error.at(file=self.decoder.file) from None
+
+    def _statements(self, followed: Followed) -> Iterator[tuple[int, Statement]]:
+        """Those that the kernel followed. Text that is not ASCII is in a charset that the event tells."""
+        window, lanes = followed.window, followed.lanes
+        kinds = lanes.event_query[: followed.events]
+        places = np.flatnonzero(kinds < 0)
+        starts, ends = lanes.event_start[places], lanes.event_end[places]
+        sizes = window.data[window.index.offsets[places] + _SCHEMA_SIZE]
+        data = memoryview(window.data)
+        for place, kind, start, end, size in zip(
+            *(each.tolist() for each in (places, kinds[places], starts, ends, sizes)), strict=True
+        ):
+            query = bytes(data[start:end])
+            if query.isascii():
+                schema = str(data[start - 1 - size : start - 1], "utf-8", "surrogateescape")
+                yield place, Statement(_OPERATIONS[kind], schema, query)
+            else:
+                statement = statement_of(self.decode_alone(followed, place))
+                assert statement is not None
+                yield place, statement
 
     def learn(self, followed: Followed, place: int) -> None:
         """A table map that the kernel does not know: from now on it does."""
@@ -453,7 +540,7 @@ class Follower:
         data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
         used = self._state[3]
         while used + len(data) > len(followed.lanes.heap):
-            followed.lanes.grow()
+            self.grow(followed)
         followed.lanes.heap[used : used + len(data)] = np.frombuffer(data, np.uint8)
         self._state[3] = used + len(data)
         return used, len(data)
@@ -461,7 +548,7 @@ class Follower:
     def _put_query(self, followed: Followed, query: bytes) -> None:
         number = self._state[5]
         while number >= len(followed.lanes.query_start):
-            followed.lanes.grow()
+            self.grow(followed)
         start, size = self._put_text(followed, query)
         followed.lanes.query_start[number] = start
         followed.lanes.query_size[number] = size
@@ -473,18 +560,18 @@ class Follower:
         count = self._state[1]
         lanes = followed.lanes
         while count >= lanes.txn.shape[1]:
-            lanes.grow()
+            self.grow(followed)
         values = transaction_numbers(transaction)
         first = self._state[2]
         names = [self.book.name_number(name) for name in transaction.tables]
         while first + len(names) > len(lanes.tables):
-            lanes.grow()
+            self.grow(followed)
         lanes.tables[first : first + len(names)] = names
         self._state[2] = first + len(names)
         values[Txn.TABLES], values[Txn.TABLES_COUNT] = first, len(names)
         texts: tuple[tuple[Txn, bytes | str | None], ...] = (
             (Txn.GTID, transaction.gtid and printable(transaction.gtid)),
-            (Txn.TAG, _tag(transaction)),
+            (Txn.TAG, tag_of(transaction)),
             (Txn.SCHEMA, transaction.schema),
             (Txn.QUERY, transaction.query),
             (Txn.XA, transaction.xa),
@@ -506,57 +593,5 @@ _SIZES = {
 }
 
 
-def _tag(transaction: Transaction) -> str | None:
-    event = transaction.gtid_event
-    return printable(event.tag) if isinstance(event, GtidEvent) and event.gno and event.tag else None
-
-
 def _signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 == 1 else value
-
-
-def _or_none(value: int | None) -> int:
-    return NONE if value is None else value
-
-
-def transaction_numbers(transaction: Transaction) -> dict[int, Any]:
-    """What ``codes.Txn`` names, apart from texts and tables."""
-    event = transaction.gtid_event
-    values: dict[int, Any] = {
-        Txn.POSITION: transaction.position,
-        Txn.END_POSITION: transaction.end_position,
-        Txn.TIMESTAMP: transaction.timestamp,
-        Txn.SERVER_ID: transaction.server_id,
-        Txn.OUTCOME: OUTCOMES.index(transaction.outcome),
-        Txn.KIND: KINDS.index(transaction.kind),
-        Txn.THREAD_ID: _or_none(transaction.thread_id),
-        Txn.XID: transaction.xid or 0,
-        Txn.PRESENT: 2 if transaction.xid is not None else 0,
-        Txn.EVENTS: transaction.events,
-        Txn.UNCOMPRESSED_LENGTH: _or_none(transaction.uncompressed_length),
-        Txn.COMPRESSED: int(transaction.compressed),
-        Txn.ROWS_INSERTED: transaction.rows_inserted,
-        Txn.ROWS_UPDATED: transaction.rows_updated,
-        Txn.ROWS_DELETED: transaction.rows_deleted,
-    }
-    for place in (Txn.GNO, Txn.LAST_COMMITTED, Txn.SEQUENCE_NUMBER, Txn.ROW_ONLY, Txn.IMMEDIATE_TIMESTAMP,
-                  Txn.ORIGINAL_TIMESTAMP, Txn.IMMEDIATE_VERSION, Txn.ORIGINAL_VERSION,
-                  Txn.ANNOUNCED_LENGTH):  # fmt: skip
-        values[place] = NONE
-    if isinstance(event, GtidEvent):
-        values[Txn.GNO] = event.gno or NONE
-        values[Txn.UUID_SIZE] = 36 if event.gno else 0
-        values[Txn.LAST_COMMITTED] = _or_none(event.last_committed)
-        values[Txn.SEQUENCE_NUMBER] = _or_none(event.sequence_number)
-        values[Txn.ROW_ONLY] = int(event.row_only)
-        values[Txn.IMMEDIATE_TIMESTAMP] = _or_none(event.immediate_commit_timestamp)
-        values[Txn.ORIGINAL_TIMESTAMP] = _or_none(event.original_timestamp)
-        values[Txn.IMMEDIATE_VERSION] = _or_none(event.immediate_server_version)
-        values[Txn.ORIGINAL_VERSION] = _or_none(event.original_version)
-        values[Txn.ANNOUNCED_LENGTH] = _or_none(event.transaction_length)
-        if event.commit_group_ticket is not None:
-            values[Txn.TICKET] = event.commit_group_ticket
-            values[Txn.PRESENT] |= 1
-    elif isinstance(event, MariadbGtidEvent):
-        values[Txn.GNO] = event.gtid.sequence if event.gtid else NONE
-    return values

@@ -136,6 +136,7 @@ class LogScan:
     def events(self) -> Iterator[pa.RecordBatch]:
         follower, columns = self.follower, self.scan.columns
         follower.decode_rows = False
+        follower.tell_statements = self.scan.selection.by_table
         wants_detail = "detail" in columns
         for window in self.reader:
             followed = follower.follow(window)
@@ -158,6 +159,7 @@ class LogScan:
         counting = not NEED_COUNTS.isdisjoint(columns)
         follower = self.follower
         follower.decode_rows = counting
+        follower.tell_statements = self.scan.selection.by_table
         carried = False  # whether the open transaction had a selected event in an earlier window
         for followed in self._followed_to_the_end():
             if counting:

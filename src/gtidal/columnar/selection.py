@@ -166,7 +166,7 @@ class Selector:
 
     def _statements(self, followed: Followed) -> Array:
         keep = np.zeros(followed.events, bool)
-        for place, event in followed.asked:
+        for place, event in followed.told:
             if not isinstance(event, TableMap) and int(followed.window.index.types[place]) not in ROWS_TYPES:
                 schema = getattr(event, "schema", None)
                 keep[place] |= isinstance(schema, str) and self.matches_schema(schema)

@@ -20,8 +20,10 @@ class Statement(NamedTuple):
     """In UTF-8."""
 
 
-def statement_of(event: Event) -> Statement | None:
+def statement_of(event: Event | Statement) -> Statement | None:
     """What an event says was executed; None if it changes no data by itself."""
+    if isinstance(event, Statement):
+        return event
     if isinstance(event, Query | QueryCompressed):
         operation = _OPERATIONS.get(statement_kind(event.query))
         return None if operation is None else Statement(operation, event.schema, event.in_utf8(event.query))

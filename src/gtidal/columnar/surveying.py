@@ -279,7 +279,7 @@ class Survey:
             stream, name, keys=keys, verify_checksum=verify_checksum, window=LARGEST_PAYLOAD
         )
         self.book = PlanBook()
-        self.follower = Follower(self.reader.decoder, self.book, decode_rows=False)
+        self.follower = Follower(self.reader.decoder, self.book, decode_rows=False, only_ordinary=True)
         self._row_checker = RowChecker(self.book)
         self._rows = rows
         self._lengths = lengths
@@ -407,7 +407,7 @@ class Survey:
                     code = ASK
                     break
             elif code == FULL:
-                followed.lanes.grow()
+                follower.grow(followed)
             else:
                 break
         if stopped == first:

@@ -496,7 +496,7 @@ def _flat(gtids: GtidSet | None) -> tuple[memoryview, ...]:
 
 def _roles(format: Format) -> memoryview:
     """What the kernel may do with each type of event: partial updates are rows, payloads are the printer's."""
-    roles = np.frombuffer(roles_of(format), np.uint8).copy()
+    roles = np.frombuffer(roles_of(format, only_ordinary=True), np.uint8).copy()
     roles[roles == Role.PAYLOAD] = Role.ASK
     if format.post_header_length(39, 10) == 10 and roles[31] == Role.ROWS_V2:
         roles[39] = Role.ROWS_V2

@@ -1,9 +1,10 @@
 """Transactions and table maps: what the event index says beyond single events.
 
-``follow`` goes through the index and does the ordinary transaction by itself: GTID, BEGIN, table maps and
-rows, XID, all within the window. It writes one row of numbers for each (``codes.Txn``), and for each event
-which transaction it belongs to, which plan its table map has, where its row images lie. Anything else it
-leaves to the caller, who feeds the reference decoder and goes on behind it:
+``follow`` goes through the index and does the usual transactions by itself, if they lie within the window: a GTID
+or none, BEGIN where it is not MariaDB's GTID that begins, table maps and rows or statements, XID or COMMIT or
+ROLLBACK; or one statement alone. It writes one row of numbers for each (``codes.Txn``), and for each event which
+transaction it belongs to, which plan its table map has, where its row images lie. Anything else it leaves to the
+caller, who feeds the reference decoder and goes on behind it:
 
     0 DONE   all events were followed
     1 ASK    the event ``progress[0]`` is not ours; if a transaction was begun, that is its first event
@@ -16,6 +17,7 @@ any other event is ASK.
 """
 
 import gtidal.columnar.kernel.machine as machine
+import gtidal.columnar.kernel.queries as queries
 
 try:
     import cython
@@ -54,9 +56,35 @@ def put_number(heap, at, number):
     return at + size
 
 
+def begin(txn, most, row, position, timestamp, server_id, tables):
+    """A transaction of which nothing more is known yet. Its numbers lie far from each other: each is written once."""
+    txn[row] = position
+    txn[2 * most + row] = timestamp
+    txn[3 * most + row] = server_id
+    txn[5 * most + row] = 3  # KIND: other
+    txn[6 * most + row] = 0
+    txn[7 * most + row] = NONE  # GTID_SIZE
+    txn[8 * most + row] = 0
+    txn[9 * most + row] = 0
+    for k in range(10, 20):  # TAG_SIZE to THREAD_ID
+        txn[k * most + row] = NONE
+    for k in range(20, 24):
+        txn[k * most + row] = 0
+    txn[24 * most + row] = NONE  # SCHEMA_SIZE
+    txn[25 * most + row] = 0
+    txn[26 * most + row] = NONE  # QUERY_SIZE
+    txn[28 * most + row] = tables
+    txn[30 * most + row] = NONE  # UNCOMPRESSED_LENGTH
+    txn[31 * most + row] = 0
+    txn[32 * most + row] = NONE  # XA_SIZE
+    txn[33 * most + row] = NONE  # ANNOUNCED_LENGTH
+    for k in range(34, 38):
+        txn[k * most + row] = 0
+
+
 def read_gtid(data, pos, end, txn, most, row, heap, at, uuid, text):
-    """A GTID or ANONYMOUS_GTID event's body into the transaction ``row``; ``most`` transactions have room, so each
-    field has ``most`` places. Returns where the heap ends, or -1 if the event is not laid out as known. The heap has
+    """A GTID or ANONYMOUS_GTID event's body into the transaction ``row``, which has begun; ``most`` transactions have
+    room, so each field has ``most`` places. Returns where the heap ends, or -1 if the event is not laid out as known. The heap has
     room for 64 bytes. The text of the UUID at ``uuid`` is at ``text`` of the heap already; -1: there is none yet."""
     if end - pos < 25:
         return -1
@@ -64,14 +92,9 @@ def read_gtid(data, pos, end, txn, most, row, heap, at, uuid, text):
     if gno < 0:
         return -1
     txn[14 * most + row] = 1 - (data[pos] & 1)  # ROW_ONLY
-    txn[6 * most + row] = at  # GTID
-    txn[7 * most + row] = NONE
-    txn[8 * most + row] = 0
-    txn[9 * most + row] = NONE
-    txn[10 * most + row] = NONE
-    txn[11 * most + row] = NONE
     if gno:
         start = at
+        txn[6 * most + row] = at  # GTID
         if uuid >= 0 and machine.same_raw(data, pos + 1, data, uuid, 16):
             machine.copy_raw(heap, at, heap, text, 36)
             at += 36
@@ -86,13 +109,6 @@ def read_gtid(data, pos, end, txn, most, row, heap, at, uuid, text):
         at = put_number(heap, at + 1, gno)
         txn[7 * most + row] = at - start
         txn[11 * most + row] = gno
-    for k in range(12, 14):
-        txn[k * most + row] = NONE
-    for k in range(15, 19):
-        txn[k * most + row] = NONE
-    txn[20 * most + row] = 0  # TICKET
-    txn[22 * most + row] = 0  # PRESENT
-    txn[33 * most + row] = NONE  # ANNOUNCED_LENGTH
     pos += 25
     if pos == end:
         return at
@@ -155,66 +171,75 @@ def read_gtid(data, pos, end, txn, most, row, heap, at, uuid, text):
     return at
 
 
-def status_is_known(data, pos, end):
-    """Whether these are status variables of known kinds that end where they should."""
-    while pos < end:
-        code = data[pos]
-        pos += 1
-        if code == 0 or code == 3 or code == 10:
-            pos += 4
-        elif code == 1 or code == 9 or code == 17:
-            pos += 8
-        elif code == 4:
-            pos += 6
-        elif code == 5 or code == 6:
-            if pos >= end:
-                return 0
-            pos += 1 + data[pos]
-        elif code == 7 or code == 8 or code == 18:
-            pos += 2
-        elif code == 13:
-            pos += 3
-        elif code == 16 or code == 19 or code == 20:
-            pos += 1
-        elif code == 11:
-            if pos >= end:
-                return 0
-            pos += 1 + data[pos]
-            if pos >= end:
-                return 0
-            pos += 1 + data[pos]
-        else:
-            return 0
-    return pos == end
-
-
-def read_begin(data, pos, end, txn, most, row, heap, at):
-    """The body of a QUERY event that says BEGIN; returns where the heap ends, or -1 for anything else."""
+def read_mariadb_gtid(data, pos, end, txn, most, row, heap, at):
+    """The same for MariaDB's GTID event. Those of one statement alone, of DDL and of XA are not ours."""
     if end - pos < 13:
         return -1
-    schema_size = data[pos + 8]
-    status_size = data[pos + 11] | data[pos + 12] << 8
-    if end - pos != 13 + status_size + schema_size + 6:
+    sequence = machine.long_raw(data, pos)
+    flags = data[pos + 12]
+    if sequence < 0 or flags & 225:  # STANDALONE, DDL, PREPARED_XA, COMPLETED_XA
         return -1
-    status = pos + 13
-    schema = status + status_size
-    query = schema + schema_size + 1
-    if (
-        data[query] != 66
-        or data[query + 1] != 69
-        or data[query + 2] != 71
-        or data[query + 3] != 73
-        or data[query + 4] != 78
-    ):
+    start = at
+    at = put_number(heap, at, machine.word_raw(data, pos + 8))
+    heap[at] = 45
+    at = put_number(heap, at + 1, txn[3 * most + row])  # SERVER_ID
+    heap[at] = 45
+    at = put_number(heap, at + 1, sequence)
+    txn[6 * most + row] = start  # GTID
+    txn[7 * most + row] = at - start
+    txn[11 * most + row] = sequence  # GNO
+    pos += 13
+    if flags & 2:  # GROUP_COMMIT_ID
+        if end - pos < 8:
+            return -1
+        pos += 8
+    if pos == end:
+        return at
+    extra = data[pos]
+    pos += 1
+    if extra & 14:  # an ALTER in two phases
         return -1
-    if data[query - 1] or not status_is_known(data, status, schema):
-        return -1
-    txn[19 * most + row] = machine.word_at(data, pos)  # THREAD_ID
+    if extra & 1:  # MULTI_ENGINE
+        if end - pos < 1:
+            return -1
+        pos += 1
+    if extra & 16:
+        if end - pos < 4:
+            return -1
+        txn[19 * most + row] = machine.word_raw(data, pos)  # THREAD_ID
+    return at
+
+
+def put_schema(data, pos, text, txn, most, row, heap, at):
+    """The schema and the thread of the QUERY event whose body is at ``pos``; returns where the heap ends."""
+    size = data[pos + 8]
+    txn[19 * most + row] = machine.word_raw(data, pos)  # THREAD_ID
     txn[23 * most + row] = at  # SCHEMA
-    txn[24 * most + row] = schema_size
-    if schema_size:
-        machine.copy(heap, at, data, schema, schema_size)
-    return at + schema_size
+    txn[24 * most + row] = size
+    if size:
+        machine.copy_raw(heap, at, data, text - 1 - size, size)
+    return at + size
+
+
+def put_statement(data, pos, text, end, is_ddl, txn, most, row, heap, at):
+    """What a QUERY event that is a statement adds to its transaction; returns where the heap ends."""
+    at = put_schema(data, pos, text, txn, most, row, heap, at)
+    if is_ddl or txn[26 * most + row] == NONE:
+        txn[25 * most + row] = at  # QUERY
+        txn[26 * most + row] = end - text
+        machine.copy_raw(heap, at, data, text, end - text)
+        at += end - text
+    if txn[5 * most + row] == 3:
+        txn[5 * most + row] = is_ddl  # KIND: dml or ddl
+    if is_ddl:
+        status = text - 1 - data[pos + 8]
+        xid = queries.find_status(data, pos + 13, status, 17)
+        if xid < 0:
+            xid = queries.find_status(data, pos + 13, status, 129)  # MariaDB's
+        if xid >= 0:
+            txn[21 * most + row] = machine.long_raw(data, xid)
+            txn[22 * most + row] |= 2
+    return at
 
 
 def find_plan(data, pos, size, cache_id, cache_body, body_start, body_size, body_plan, bodies):
@@ -296,12 +321,15 @@ def follow(
     types,
     timestamps,
     server_ids,
+    flags_of,
     positions,
     ends,
+    payloads,
     extras,
     first,
     last,
     roles,
+    words,
     cache_id,
     cache_body,
     body_start,
@@ -326,8 +354,9 @@ def follow(
     state,
     progress,
 ):
-    """Follow the events ``first`` to ``last`` of the index; ``ends`` are the positions behind them, ``extras`` the
-    unpacked sizes of payloads. ``state``: [0] 1 while the caller owns the open transaction, [1] transactions,
+    """Follow the events ``first`` to ``last`` of the index; ``ends`` are the positions behind them, ``payloads`` those of
+    the payloads that they are inside of, ``extras`` the unpacked sizes of payloads; ``words``: see
+    ``queries.kind_of``. ``state``: [0] 1 while the caller owns the open transaction, [1] transactions,
     [2] numbers of tables, [3] bytes of the heap, [4] the text that rows now belong to, [5] texts; the maps in
     force: [0] how many, then pairs of id and plan."""
     with cython.nogil:
@@ -336,18 +365,19 @@ def follow(
         tables = state[2]
         used = state[3]
         query = state[4]
-        queries = state[5]
+        texts = state[5]
         most = txn.shape[0] // 40
         room = heap.shape[0]
         begun = -1  # the event that began the transaction at hand
         inside = 0  # behind its BEGIN
+        sealed = 0  # right behind its payload
         code = 0
         uuid = -1  # the last UUID, and its text in the heap
         text = 0
         i = first
         kept_tables = tables
         kept_used = used
-        kept_queries = queries
+        kept_texts = texts
         while i < last:
             kind = types[i]
             role = roles[kind]
@@ -361,6 +391,28 @@ def follow(
             if end < pos:
                 code = 1
                 break
+            ended = -1  # how the transaction ends with this event
+            if not owned:
+                if begun < 0:
+                    # From QUERY on, events may begin a transaction by themselves. A statement that has not ended
+                    # before it leaves its maps in force.
+                    begins = role == 1 or role == 9 or (role >= 11 and not flags_of[i] & 128)
+                    if not begins or maps[0] or payloads[i] >= 0:
+                        code = 1
+                        break
+                    begun = i
+                    kept_tables = tables
+                    kept_used = used
+                    kept_texts = texts
+                    query = 0
+                    if count >= most or room - used < 64:
+                        code = 4
+                        break
+                    begin(machine.longs(txn), most, count, positions[i], timestamps[i], server_ids[i], tables)
+                elif role == 1 or role == 9 or (sealed and payloads[i] < 0):
+                    code = 1
+                    break
+                sealed = 0
             if role == 3:  # TABLE_MAP
                 if not owned and not inside:
                     code = 1
@@ -413,42 +465,32 @@ def follow(
                 if flags & 1:  # the statement ends
                     maps[0] = 0
                     query = 0
-                if not owned:
+                if not owned and txn[5 * most + count] == 3:
                     txn[5 * most + count] = 0  # KIND: dml
-            elif role == 6:  # ROWS_QUERY
-                if (not owned and not inside) or end - pos < 1:
+            elif role == 6 or role == 10:  # ROWS_QUERY, ANNOTATE_ROWS
+                if role == 6:
+                    pos += 1
+                if (not owned and not inside) or end < pos:
                     code = 1
                     break
-                size = end - pos - 1
-                if size > room - used or queries >= query_start.shape[0]:
+                size = end - pos
+                if size > room - used or texts >= query_start.shape[0]:
                     code = 4
                     break
                 if size:
-                    machine.copy(heap, used, data, pos + 1, size)
-                query_start[queries] = used
-                query_size[queries] = size
-                query = queries
+                    machine.copy(heap, used, data, pos, size)
+                query_start[texts] = used
+                query_size[texts] = size
+                query = texts
                 if not owned and txn[26 * most + count] == NONE:
                     txn[25 * most + count] = used
                     txn[26 * most + count] = size
-                queries += 1
+                texts += 1
                 used += size
             elif owned:
                 code = 1
                 break
             elif role == 1:  # GTID
-                if begun >= 0 or maps[0]:  # a statement before it has not ended: its maps stay in force
-                    code = 1
-                    break
-                if count >= most or room - used < 384:
-                    code = 4
-                    begun = i
-                    break
-                begun = i
-                kept_tables = tables
-                kept_used = used
-                kept_queries = queries
-                query = 0
                 used = read_gtid(
                     machine.place(data), pos, end, machine.longs(txn), most, count, machine.room(heap), used, uuid, text
                 )  # fmt: skip
@@ -458,55 +500,82 @@ def follow(
                 if txn[8 * most + count]:
                     uuid = pos + 1
                     text = kept_used
-                txn[count] = positions[i]
-                txn[2 * most + count] = timestamps[i]
-                txn[3 * most + count] = server_ids[i]
-                txn[5 * most + count] = 3  # KIND: other
-                txn[25 * most + count] = 0
-                txn[26 * most + count] = NONE  # QUERY_SIZE
-                txn[28 * most + count] = tables
-                txn[30 * most + count] = NONE  # UNCOMPRESSED_LENGTH
-                txn[31 * most + count] = 0
-                txn[32 * most + count] = NONE  # XA_SIZE
-                txn[34 * most + count] = 0  # COMPRESSED
-                txn[35 * most + count] = 0
-                txn[36 * most + count] = 0
-                txn[37 * most + count] = 0
-            elif begun < 0:
-                code = 1
-                break
-            elif role == 2:  # QUERY
-                if inside:
-                    code = 1
-                    break
-                used = read_begin(data, pos, end, txn, most, count, heap, used)
+            elif role == 9:  # MARIADB_GTID
+                used = read_mariadb_gtid(
+                    machine.place(data), pos, end, machine.longs(txn), most, count, machine.room(heap), used
+                )
                 if used < 0:
                     code = 1
                     break
                 inside = 1
+            elif role == 2 or role == 11:  # BEGIN, QUERY
+                act = 0
+                said = queries.text_of(machine.place(data), pos, end)
+                if said >= 0:
+                    act = queries.kind_of(
+                        machine.place(data), said, end, machine.longs(words), words.shape[0] // 2
+                    )
+                if act == 0 or (role == 2 and act != 1):
+                    code = 1
+                    break
+                if end - pos > room - used:
+                    code = 4
+                    break
+                if act == 1:  # BEGIN
+                    if inside:
+                        code = 1
+                        break
+                    used = put_schema(
+                        machine.place(data), pos, said, machine.longs(txn), most, count, machine.room(heap), used
+                    )  # fmt: skip
+                    inside = 1
+                elif act >= 5:  # a statement, which is the whole transaction if it is alone
+                    used = put_statement(
+                        machine.place(data), pos, said, end, act - 5, machine.longs(txn), most, count, machine.room(heap), used
+                    )  # fmt: skip
+                    event_query[i] = 4 - act  # -1: dml, -2: ddl
+                    event_start[i] = said
+                    event_end[i] = end
+                    if not inside:
+                        ended = 0
+                elif not inside:
+                    code = 1
+                    break
+                elif act < 4:  # COMMIT, ROLLBACK
+                    ended = act - 2
+            elif role == 12:  # INTVAR, RAND, USER_VAR
+                if not queries.is_setting(machine.place(data), pos, end, kind):
+                    code = 1
+                    break
             elif role == 8:  # PAYLOAD: the events inside it follow
                 if inside or txn[34 * most + count]:
                     code = 1
                     break
                 txn[34 * most + count] = 1
                 txn[30 * most + count] = extras[i]
+                sealed = 1
             elif role == 7:  # XID
                 if not inside or end - pos != 8:
                     code = 1
                     break
-                txn[1 * most + count] = ends[i]
-                txn[4 * most + count] = 0  # OUTCOME: commit
                 txn[21 * most + count] = machine.long_at(data, pos)
                 txn[22 * most + count] |= 2
-                txn[27 * most + count] = i - begun + 1
+                ended = 0
+            else:
+                code = 1
+                break
+            if ended >= 0 and payloads[i] >= 0 and i + 1 < last and payloads[i + 1] >= 0:
+                code = 1  # more follows in the payload, which should hold one transaction
+                break
+            i += 1
+            if ended >= 0:
+                txn[1 * most + count] = ends[i - 1]
+                txn[4 * most + count] = ended  # OUTCOME: commit or rollback
+                txn[27 * most + count] = i - begun
                 txn[29 * most + count] = tables - txn[28 * most + count]
                 count += 1
                 begun = -1
                 inside = 0
-            else:
-                code = 1
-                break
-            i += 1
         progress[1] = i
         if not owned and begun >= 0:
             # Half a transaction: as if it had not been begun.
@@ -515,7 +584,7 @@ def follow(
             i = begun
             tables = kept_tables
             used = kept_used
-            queries = kept_queries
+            texts = kept_texts
             query = 0
             maps[0] = 0
         progress[0] = i
@@ -523,5 +592,5 @@ def follow(
         state[2] = tables
         state[3] = used
         state[4] = query
-        state[5] = queries
+        state[5] = texts
         return code

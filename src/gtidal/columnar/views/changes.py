@@ -276,7 +276,7 @@ class ChangeReader(RowEventReader[Odd]):
 
     # --- the reference decoder's changes
 
-    def odd_changes(self, followed: Followed, place: int, event: Event) -> Iterator[Odd]:
+    def odd_changes(self, followed: Followed, place: int, event: Event | Statement) -> Iterator[Odd]:
         statement = statement_of(event)
         if statement is not None and self.selector.matches_schema(statement.schema):
             yield _odd_statement(place, statement)

@@ -21,7 +21,7 @@ from gtidal.columnar.following import IS_ROWS, Followed
 from gtidal.columnar.plan import PlanBook
 from gtidal.columnar.schemas import BIGINT, STRING
 from gtidal.columnar.selection import Selector
-from gtidal.columnar.statements import statement_of
+from gtidal.columnar.statements import Statement, statement_of
 from gtidal.errors import DecodeError, GtidalError, MissingTableMap
 from gtidal.events.registry import Event
 from gtidal.events.rows import RowsEvent
@@ -178,7 +178,7 @@ class RowEventReader(Generic[Odd]):
     def odd_batch(self, followed: Followed, changes: list[Odd], skipped: Array | None) -> pa.RecordBatch:
         raise NotImplementedError
 
-    def odd_changes(self, followed: Followed, place: int, event: Event) -> Iterator[Odd]:
+    def odd_changes(self, followed: Followed, place: int, event: Event | Statement) -> Iterator[Odd]:
         """The changes of an event that the kernel did not follow."""
         raise NotImplementedError
 
@@ -265,7 +265,7 @@ class RowEventReader(Generic[Odd]):
         if not (selection.by_table or selection.types is not None):
             return {}
         left_out: Counter[int] = Counter()
-        for place, event in followed.asked:
+        for place, event in followed.told:
             if place < followed.events and of_shown[place]:
                 if isinstance(event, RowsEvent):
                     left_out[place] += len(event.rows)
@@ -300,16 +300,17 @@ class RowEventReader(Generic[Odd]):
     def _odd(self, followed: Followed, shown: Array) -> tuple[list[Odd], GtidalError | None, int]:
         """The changes, the error that ended them, and the place before which it is all right."""
         changes: list[Odd] = []
-        if followed.asked:
+        told = followed.told
+        if told:
             shown = shown & self.selector.by_header(followed.window, followed.events)
-        for place, event in followed.asked:
+        for place, event in told:
             if place < followed.events and shown[place]:
                 problem = gathered(self._changes_of(followed, place, event), changes)
                 if problem is not None:
                     return changes, problem, place
         return changes, None, followed.events
 
-    def _changes_of(self, followed: Followed, place: int, event: Event) -> Iterator[Odd]:
+    def _changes_of(self, followed: Followed, place: int, event: Event | Statement) -> Iterator[Odd]:
         if not isinstance(event, RowsEvent):
             yield from self.odd_changes(followed, place, event)
         elif not event.is_dummy or event.table is not None:

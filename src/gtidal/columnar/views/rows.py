@@ -19,6 +19,7 @@ from gtidal.columnar.lanes import Block, Lane, TextActions, Unfit
 from gtidal.columnar.plan import Plan, PlanBook
 from gtidal.columnar.schemas import ROWS
 from gtidal.columnar.selection import Selector
+from gtidal.columnar.statements import Statement
 from gtidal.columnar.table_schema import Field, TableSchema, batch_name
 from gtidal.columnar.typed_values import TypedColumn
 from gtidal.columnar.views.row_events import (
@@ -181,7 +182,7 @@ class RowReader(RowEventReader[OddRow]):
 
     # --- by the reference decoder
 
-    def odd_changes(self, followed: Followed, place: int, event: Event) -> Iterator[OddRow]:
+    def odd_changes(self, followed: Followed, place: int, event: Event | Statement) -> Iterator[OddRow]:
         return iter(())
 
     def odd_rows(self, followed: Followed, place: int, event: RowsEvent, plan: int) -> Iterator[OddRow]:
