@@ -16,11 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from gtidal.columnar.splitting import Boundaries
+from gtidal.columnar.windows import WindowReader
 from gtidal.errors import UsageError
-from gtidal.events.format import MAGIC
+from gtidal.events.format import MAGIC, Format
 from gtidal.log.facts import LogName
 from gtidal.planning import Part, Piece, plan_read, read_part
 from gtidal.sources.files import LogFile, each_of
+from gtidal.sources.keyring import KeyStore
 from gtidal.sources.storage import Storage
 from gtidal.spark.batch import BatchReader, LogPartition, Snapshot
 from gtidal.spark.errors import plain_errors
@@ -243,7 +246,19 @@ def _last_ones(pieces: Iterable[Piece]) -> set[str]:
     return {path for _, path in last.values()}
 
 
-def _new_pieces(part: Part, logs: Mapping[str, _Log], done: Mapping[tuple[str, str], ExportedLog]) -> Part:
+def _format_at(piece: Piece, position: int, read: ReadOptions) -> Format | None:
+    """That in force at a place; None: that of the log's head. Relay logs have those of their sources as well."""
+    with LogFile.at(piece.path, Storage(read.storage)).open_raw() as stream:
+        reader = WindowReader(stream, piece.name, keys=KeyStore(None, read.filters.get("key_file")))
+        reader.open()
+        boundaries = Boundaries(reader, piece.size - reader.head_size)
+        place = boundaries.first(position, boundaries.size) if boundaries.relay else None
+        return None if place is None else place.format
+
+
+def _new_pieces(
+    part: Part, logs: Mapping[str, _Log], done: Mapping[tuple[str, str], ExportedLog], read: ReadOptions
+) -> Part:
     pieces = []
     for piece in part.pieces:
         log = logs[piece.path]
@@ -254,7 +269,7 @@ def _new_pieces(part: Part, logs: Mapping[str, _Log], done: Mapping[tuple[str, s
         if log.until is not None and (piece.cut or 0) >= log.until:
             continue
         if start > (piece.cut or 0):
-            piece = replace(piece, cut=start, searched=False, format=None)
+            piece = replace(piece, cut=start, searched=False, format=_format_at(piece, start, read))
         if log.until is not None:
             piece = replace(piece, stop=min(piece.stop or log.until, log.until))
         pieces.append(piece)
@@ -301,7 +316,7 @@ class Export:
         seen = each_of(list(pieces.values()), lambda piece: _look(piece, piece.path in last, self.read))
         logs = {log.path: log for log in seen}
         done = manifest.by_log
-        parts = [_new_pieces(part, logs, done) for part in snapshot.plan.parts]
+        parts = [_new_pieces(part, logs, done, self.read) for part in snapshot.plan.parts]
         parts = [part for part in parts if part.pieces]
         reader = BatchReader(self.read, snapshot, spark_schema(snapshot.columns))
         writer = PartWriter(reader, folder, uuid4().hex[:12], partitions)
