@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 import pytest
 
@@ -52,7 +53,7 @@ def test_the_python_in_the_readme_runs(
 ) -> None:
     monkeypatch.chdir(ROOT)
     examples = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
-    assert len(examples) == 3
+    assert len(examples) == 4
     for example in examples:
         exec(compile(example, "README.md", "exec"), {})
         assert capsys.readouterr().out
@@ -62,8 +63,10 @@ def test_the_commands_in_the_readme_run(
     monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     monkeypatch.chdir(ROOT)
-    commands = re.findall(r"^\$ gtidal (.*)$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
-    assert len(commands) == 3
-    for command in commands:
-        assert main(command.split()) == 0
-        assert capfdbinary.readouterr().out
+    text = (ROOT / "README.md").read_text("utf-8")
+    commands = re.findall(r"^\$ gtidal (.*)\n((?:[^$`].*\n)*)", text, re.MULTILINE)
+    assert len(commands) == 4
+    for command, shown in commands:
+        assert main(shlex.split(command)) == 0
+        printed = capfdbinary.readouterr().out.decode()
+        assert printed == shown if shown else printed
