@@ -6,6 +6,7 @@
 
 from gtidal.planning.parts import SPLITTINGS, Part, Piece, ReadPlan
 from gtidal.planning.plan import plan_read
+from gtidal.planning.pruning import STOP_MARGIN
 from gtidal.planning.reading import read_part
 
-__all__ = ["SPLITTINGS", "Part", "Piece", "ReadPlan", "plan_read", "read_part"]
+__all__ = ["SPLITTINGS", "STOP_MARGIN", "Part", "Piece", "ReadPlan", "plan_read", "read_part"]

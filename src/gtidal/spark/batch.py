@@ -44,6 +44,7 @@ class Snapshot:
             storage=read.storage,
             recursive=read.recursive,
             view=read.view,
+            time_margin=read.time_margin,
         )
         pieces = (piece for part in plan.parts for piece in part.pieces)
         check_one_server(pieces, read.paths, Storage(read.storage))

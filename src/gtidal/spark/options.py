@@ -15,7 +15,7 @@ from typing import Any
 
 from gtidal.columnar.codes import FAILFAST, MODES
 from gtidal.errors import GtidalError, UsageError
-from gtidal.planning import SPLITTINGS
+from gtidal.planning import SPLITTINGS, STOP_MARGIN
 from gtidal.requests import selection_of
 from gtidal.sources.definitions import read_definitions
 
@@ -77,6 +77,12 @@ def size_in_bytes(text: str) -> int:
     return int(found[1]) << 10 * " kmgtp".index(found[2].lower() or " ")
 
 
+def seconds(text: str) -> int:
+    if not re.fullmatch(r"\d{1,9}", text.strip()):
+        raise Wrong("it is a number of seconds")
+    return int(text)
+
+
 def table_name(text: str) -> str:
     if not _TABLE.fullmatch(text.strip()):
         raise Wrong("it is a table with its schema, as in shop.orders")
@@ -125,6 +131,7 @@ OPTIONS = (
     Option("table", "the typed rows of one table (`shop.orders`) instead of a view", table_name),
     Option("start", "where to begin: a position (`binlog.000024:197`; a number alone means the first file), a time (ISO 8601, UTC unless it says otherwise), or a GTID set that is already had", filter_of("start"), filter="start"),
     Option("stop", "where to end, exclusive: a position (a number alone means the last file) or a time", filter_of("stop"), filter="stop"),
+    Option("timeMargin", "how many seconds a statement may have run before it was written: so much more is read behind a time that `stop` names", seconds, str(STOP_MARGIN)),
     Option("includeGtids", "only these GTIDs", filter_of("include_gtids"), filter="include_gtids"),
     Option("excludeGtids", "all but these GTIDs", filter_of("exclude_gtids"), filter="exclude_gtids"),
     Option("schemas", "only these schemas; commas between, `*` for any characters", words, filter="schemas"),
@@ -164,6 +171,7 @@ class ReadOptions:
     recursive: bool
     part_bytes: int
     splitting: str
+    time_margin: int
 
     @staticmethod
     def parse(given: Mapping[str, str]) -> ReadOptions:
@@ -207,6 +215,7 @@ class ReadOptions:
             recursive=values["recursive"],
             part_bytes=values["maxPartitionBytes"],
             splitting=values["splitting"],
+            time_margin=values["timeMargin"],
         )
 
 
