@@ -46,6 +46,7 @@ sanitize: $(READY) ## the kernel under the address and undefined-behaviour sanit
 
 bench: $(READY) servers ## measure gtidal, mysqlbinlog and others on logs of a real server
 	$(BIN)/python bench/run.py
+	$(BIN)/python bench/spark.py
 
 lint: $(READY) ## format check, lint, types
 	$(BIN)/ruff format --check .

@@ -79,10 +79,11 @@ def jobs(spark: Any, table: str, folder: Path) -> dict[str, Callable[[str, bool]
         reading(table=table).load(log).write.mode("overwrite").parquet(str(target))
 
     def export(log: str, timed: bool) -> None:
-        from gtidal.spark.exporting import export as run_export
+        from gtidal.spark.exporting import Export
+        from gtidal.spark.options import ReadOptions
 
         target = Path(tempfile.mkdtemp(dir=folder.parent))
-        run_export(spark, [log], str(target / "out"), table=table)
+        Export(ReadOptions.parse({"table": table, "path": log}), str(target)).run(spark)
         shutil.rmtree(target)
 
     def one_table(log: str, timed: bool) -> None:

@@ -111,7 +111,9 @@ def test_columns_and_files(spark: SparkSession) -> None:
     (none,) = Query(spark, "SELECT count(*) FROM events WHERE file = 'other.000001'", [SHOP]).tables
     assert none.columns.names == ["file"]
     assert len(none.paths) == 1
-    (all_of_it,) = Query(spark, "SELECT * FROM transactions UNION ALL SELECT * FROM transactions", [SHOP]).tables
+    (all_of_it,) = Query(
+        spark, "SELECT * FROM transactions UNION ALL SELECT * FROM transactions", [SHOP]
+    ).tables
     assert all_of_it.columns.names == gtidal.transactions(SHOP).schema.names
     assert all_of_it.readings == 2
     # What the user sets stays.
