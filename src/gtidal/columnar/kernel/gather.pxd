@@ -2,7 +2,6 @@ cimport cython
 
 cimport gtidal.columnar.kernel.machine as machine
 
-cdef long long LOW_HALF
 
 @cython.locals(
     total=cython.longlong, nulls=cython.longlong, texts=cython.longlong, i=cython.longlong, code=cython.longlong,
@@ -33,14 +32,4 @@ cpdef int numbers(
 cpdef int listed(
     const long long[::1] first, const long long[::1] sizes, const int[::1] codes, long long count, int[::1] offsets,
     int[::1] members, long long[::1] progress
-) noexcept
-
-@cython.locals(
-    used=cython.longlong, room=cython.longlong, end=cython.longlong, heap_end=cython.longlong, i=cython.longlong,
-    cell=cython.longlong, state=cython.int, size=cython.longlong, start=cython.longlong,
-)
-cpdef int column(
-    const unsigned char[::1] data, const unsigned char[::1] heap, const long long[::1] slots,
-    const unsigned char[::1] states, const int[::1] image_cell, long long slot, long long first, long long count,
-    unsigned char[::1] out, int[::1] offsets, unsigned char[::1] valid
 ) noexcept

@@ -1,7 +1,7 @@
 """Gathering: values that lie here and there become one stretch, with offsets where Arrow wants them.
 
-``measured``, ``picked``, ``numbers`` and ``listed`` look up what codes stand for; a code below 0 is null. ``column``
-copies one column's cells. Codes: 0 done, 1 no room, or a code that stands for nothing.
+All of them look up what codes stand for; a code below 0 is null. They return 0 when done, 1 where there is no room, or a
+code that stands for nothing.
 """
 
 import gtidal.columnar.kernel.machine as machine
@@ -10,8 +10,6 @@ try:
     import cython
 except ImportError:  # it is needed to compile only
     import gtidal.columnar.kernel.without_cython as cython
-
-LOW_HALF = 0xFFFFFFFF  # its C type is in the .pxd
 
 
 def measured(sizes, codes, count, progress):
@@ -103,40 +101,4 @@ def listed(first, sizes, codes, count, offsets, members, progress):
             offsets[i + 1] = used
         progress[0] = used
         progress[1] = nulls
-        return 0
-
-
-def column(data, heap, slots, states, image_cell, slot, first, count, out, offsets, valid):
-    """A column of spans, of the images from ``first`` on; ``slot`` is its place among an image's cells. ``valid`` gets 1
-    for values, also those in the heap, 2 for bytes that are no text, 0 for nulls."""
-    with cython.nogil:
-        used = 0
-        room = out.shape[0]
-        end = data.shape[0]
-        heap_end = heap.shape[0]
-        offsets[0] = 0
-        for i in range(count):
-            cell = image_cell[first + i] + slot
-            state = states[cell]
-            if state == 0 or state == 5:  # VALUE, RAW
-                start = slots[cell] & LOW_HALF
-                size = slots[cell] >> 32
-                if size > room - used or size > end - start:
-                    return 1
-                if size:
-                    machine.copy(out, used, data, start, size)
-                    used += size
-                valid[i] = 2 if state == 5 else 1
-            elif state == 4 or state == 6:  # HEAP, HEAP_BYTES
-                start = slots[cell] & LOW_HALF
-                size = slots[cell] >> 32
-                if size > room - used or size > heap_end - start:
-                    return 1
-                if size:
-                    machine.copy(out, used, heap, start, size)
-                    used += size
-                valid[i] = 1
-            else:
-                valid[i] = 0
-            offsets[i + 1] = used
         return 0

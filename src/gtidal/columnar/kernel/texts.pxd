@@ -1,14 +1,9 @@
 cimport cython
 
+cimport gtidal.columnar.kernel.json_keys as json_keys
 cimport gtidal.columnar.kernel.machine as machine
 
 cdef long long LOW_HALF
-
-@cython.locals(
-    i=cython.longlong, pos=cython.longlong, end=cython.longlong, lead=cython.int, low=cython.int, high=cython.int,
-    more=cython.int,
-)
-cdef inline int is_utf8(const unsigned char[::1] data, long long start, long long size) noexcept nogil
 
 @cython.locals(code=cython.int)
 cdef inline int keeps_ascii(const int[::1] tables, long long table) noexcept nogil

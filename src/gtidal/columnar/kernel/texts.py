@@ -4,6 +4,7 @@ Text that is UTF-8 as it lies in the log stays there. What must be converted goe
 (by tables), padded BINARY, times, dates that are none, and decimals above 38 digits.
 """
 
+import gtidal.columnar.kernel.json_keys as json_keys
 import gtidal.columnar.kernel.machine as machine
 
 try:
@@ -13,42 +14,6 @@ except ImportError:  # it is needed to compile only
 
 # A number of more than 31 bits; its C type is in the .pxd.
 LOW_HALF = 0xFFFFFFFF
-
-
-def is_utf8(data, start, size):
-    """As strict as Python's decoder."""
-    pos = start
-    end = start + size
-    while pos < end:
-        lead = data[pos]
-        pos += 1
-        if lead < 128:
-            continue
-        low = 128  # the range of the second byte: no overlong forms, no surrogates, nothing above U+10FFFF
-        high = 191
-        if 194 <= lead <= 223:
-            more = 1
-        elif 224 <= lead <= 239:
-            more = 2
-            if lead == 224:
-                low = 160
-            elif lead == 237:
-                high = 159
-        elif 240 <= lead <= 244:
-            more = 3
-            if lead == 240:
-                low = 144
-            elif lead == 244:
-                high = 143
-        else:
-            return 0
-        if more > end - pos or data[pos] < low or data[pos] > high:
-            return 0
-        for i in range(1, more):
-            if data[pos + i] & 192 != 128:
-                return 0
-        pos += more
-    return 1
 
 
 def keeps_ascii(tables, table):
@@ -294,7 +259,9 @@ def settle(
                 if size > len(data) - start:
                     return 2
                 if action == 1:  # UTF8
-                    if not machine.is_ascii(data, start, size) and not is_utf8(data, start, size):
+                    if not machine.is_ascii(data, start, size) and not json_keys.is_utf8(
+                        machine.place(data), start, size
+                    ):
                         states[cell] = 5  # RAW
                 elif action == 2:  # TABLE
                     if text_arg[column] != table:
