@@ -13,6 +13,12 @@ from gtidal.columnar import kernel
 
 LIVE = Path(__file__).parent / "live"
 
+# For the tests' own storage. A Java passes its environment on to its workers, so these must be there before it starts;
+# and whoever runs the tests keeps their own to themselves.
+SECRET = "that nobody sees"
+os.environ |= {"AWS_ACCESS_KEY_ID": "for the tests", "AWS_SECRET_ACCESS_KEY": SECRET}
+os.environ.pop("AWS_SESSION_TOKEN", None)
+
 
 def pytest_configure() -> None:
     """Where the kernel must be compiled (`make test`, CI), nothing runs with another one, or with an old one."""

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-SECRET = "that nobody sees"
-
-
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     settings = {
@@ -24,10 +21,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         # Plans are small and many: to compile them takes longer than to run them.
         "spark.sql.codegen.wholeStage": "false",
     }
-    with pytest.MonkeyPatch.context() as patch:
-        # Java's environment is that of its workers: secrets come from there.
-        patch.setenv("AWS_ACCESS_KEY_ID", "for the tests")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-        session = gtidal.spark.session("local[2]", settings=settings)
+    session = gtidal.spark.session("local[2]", settings=settings)
     yield session
     session.stop()

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 import gtidal
 from gtidal.spark.exporting import Export
 from gtidal.spark.options import ReadOptions
-from tests.spark.conftest import SECRET
+from tests.conftest import SECRET
 
 SHOP = Path(__file__).parents[2] / "examples" / "shop"
 
@@ -66,8 +66,5 @@ def test_s3(spark: SparkSession, endpoint: str) -> None:
         "fs.s3a.endpoint": endpoint,
         "fs.s3a.path.style.access": "true",
     }
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ACCESS_KEY_ID", "for the tests")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-        report = Export(ReadOptions.parse(options), "s3://lake/orders").run(spark)
+    report = Export(ReadOptions.parse(options), "s3://lake/orders").run(spark)
     assert report.rows == gtidal.rows(SHOP, "shop.orders", columns=["_row"]).read_all().num_rows

@@ -530,6 +530,9 @@ def follow(
                     )  # fmt: skip
                     inside = 1
                 elif act >= 5:  # a statement, which is the whole transaction if it is alone
+                    if not machine.ascii_raw(machine.place(data), said, end - said):
+                        code = 1  # it may be in any charset
+                        break
                     used = put_statement(
                         machine.place(data), pos, said, end, act - 5, machine.longs(txn), most, count, machine.room(heap), used
                     )  # fmt: skip

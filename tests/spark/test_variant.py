@@ -1,7 +1,6 @@
 """A real Spark reads our VARIANT: paths, casts, types and JSON.
 
-It is one test, because a session takes many seconds to start and each worker of pytest would start its own. All
-values are columns of one row, so that one query answers all questions.
+All values are columns of one row, so that one query answers all questions.
 """
 
 from __future__ import annotations
@@ -9,14 +8,10 @@ from __future__ import annotations
 import datetime
 import json
 import math
-import shutil
-from collections.abc import Iterator
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pytest
 from pyspark.sql import SparkSession
 
 from gtidal.columnar.variant import encode_detail, encode_image, encode_value, json_text
@@ -122,26 +117,6 @@ SCHEMA_OF_IMAGE = {
     "g": "OBJECT<srid: BIGINT, wkb: BINARY>",
     "d": "STRING",
 }
-
-
-@pytest.fixture
-def spark(tmp_path: Path) -> Iterator[SparkSession]:
-    if shutil.which("java") is None:
-        pytest.skip("Spark needs Java, and there is no `java` on the PATH")
-    options = {
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.log.level": "ERROR",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",  # to compile takes longer than to compute one row
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.warehouse.dir": str(tmp_path),
-        "spark.ui.enabled": "false",
-    }
-    builder = SparkSession.builder.master("local[1]").appName("gtidal-variant")
-    session = builder.config(map=options).getOrCreate()
-    yield session
-    session.stop()
 
 
 def test_spark_reads_what_we_write(spark: SparkSession) -> None:
