@@ -4,7 +4,7 @@
 
 Every measurement is a process of its own, Java and Python workers included, pinned to one processor or to two. It
 starts a session, does its job once on the first 16 MB, so that Java is warm, and then, timed by the clock, on the whole
-log. What a session and the first job cost is told apart. Results go to the cache folder as JSON.
+log. What a session, the first job and planning cost is told apart. Results go to the cache folder as JSON.
 """
 
 from __future__ import annotations
@@ -48,51 +48,65 @@ class Taken:
     seconds: float
     session: float = 0.0
     first: float = 0.0
-    """The session's start, and the job on the small log."""
+    planning: float = 0.0
+    """Apart: the session's start, the job on the small log, and the planning of the read."""
     bytes_read: int | None = None
 
 
 # --- in the child
 
 
-def noop(frame: Any) -> None:
-    frame.write.format("noop").mode("overwrite").save()
+Job = Callable[[], int | None]
 
 
-def jobs(spark: Any, table: str, folder: Path) -> dict[str, Callable[[str, bool], int | None]]:
-    """What can be measured, by name; each takes a log, and whether it is the timed run."""
+def jobs(spark: Any, table: str, folder: Path) -> dict[str, Callable[[str, bool], Job]]:
+    """What can be measured, by name; each takes a log, and whether it is the timed run, plans, and gives what to do."""
 
     def reading(**options: str) -> Any:
         return spark.read.format("binlog").options(**options)
 
-    def changes(log: str, timed: bool) -> None:
-        noop(reading().load(log))
+    def drained(frame: Any) -> Job:
+        return lambda: frame.write.format("noop").mode("overwrite").save()
 
-    def rows(log: str, timed: bool) -> None:
-        noop(reading(table=table).load(log))
+    def changes(log: str, timed: bool) -> Job:
+        return drained(reading().load(log))
 
-    def parquet(log: str, timed: bool) -> None:
-        noop(spark.read.parquet(str(folder)))
+    def rows(log: str, timed: bool) -> Job:
+        return drained(reading(table=table).load(log))
 
-    def write(log: str, timed: bool) -> None:
+    def parquet(log: str, timed: bool) -> Job:
+        return drained(spark.read.parquet(str(folder)))
+
+    def write(log: str, timed: bool) -> Job:
         target = folder if timed else folder.with_name("small")
-        reading(table=table).load(log).write.mode("overwrite").parquet(str(target))
+        frame = reading(table=table).load(log)
+        return lambda: frame.write.mode("overwrite").parquet(str(target))
 
-    def export(log: str, timed: bool) -> None:
+    def export(log: str, timed: bool) -> Job:
         from gtidal.spark.exporting import Export
         from gtidal.spark.options import ReadOptions
 
         target = Path(tempfile.mkdtemp(dir=folder.parent))
-        Export(ReadOptions.parse({"table": table, "path": log}), str(target)).run(spark)
-        shutil.rmtree(target)
 
-    def one_table(log: str, timed: bool) -> None:
-        noop(reading(tables=table).load(log))
+        def work() -> None:
+            Export(ReadOptions.parse({"table": table, "path": log}), str(target)).run(spark)
+            shutil.rmtree(target)
 
-    def window(log: str, timed: bool) -> int:
+        return work
+
+    def one_table(log: str, timed: bool) -> Job:
+        return drained(reading(tables=table).load(log))
+
+    def window(log: str, timed: bool) -> Job:
         start, stop = middle(log, 0.05)
-        noop(reading(start=start, stop=stop).load(log))
-        return bytes_of(log, {"start": start, "stop": stop})
+        drain = drained(reading(start=start, stop=stop).load(log))
+        share = bytes_of(log, {"start": start, "stop": stop})
+
+        def work() -> int:
+            drain()
+            return share
+
+        return work
 
     return {each.__name__: each for each in (changes, rows, parquet, write, export, one_table, window)}
 
@@ -135,12 +149,14 @@ def child(job: str, log: str, small: str, table: str, cores: str, folder: str) -
 
     spark = gtidal.spark.session(f"local[{cores}]")
     ready = time.perf_counter()
-    work = jobs(spark, table, Path(folder))[job]
-    work(small, False)
+    prepare = jobs(spark, table, Path(folder))[job]
+    prepare(small, False)()
     warm = time.perf_counter()
-    read = work(log, True)
+    work = prepare(log, True)
+    planned = time.perf_counter()
+    read = work()
     done = time.perf_counter()
-    print(json.dumps(asdict(Taken(done - warm, ready - started, warm - ready, read))))
+    print(json.dumps(asdict(Taken(done - planned, ready - started, warm - ready, planned - warm, read))))
     spark.stop()
 
 
@@ -169,13 +185,14 @@ def run(job: str, log: Path, small: Path, table: str, cores: int, folder: Path) 
 
 def clocked(command: list[str]) -> float:
     started = time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
     return time.perf_counter() - started
 
 
 def measure(rounds: int, megabytes: int, screen: Screen) -> dict[str, Any]:
     best: dict[str, float] = {}
-    fixed: dict[str, list[float]] = {"session": [], "first job": []}
+    fixed: dict[str, list[float]] = {"session": [], "first job": [], "planning": []}
     shares: dict[str, float] = {}
     folder = bench_folder() / "spark" / "rows"
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -212,6 +229,7 @@ def measure(rounds: int, megabytes: int, screen: Screen) -> dict[str, Any]:
                     if taken.session:
                         fixed["session"].append(taken.session)
                         fixed["first job"].append(taken.first)
+                        fixed["planning"].append(taken.planning)
                     if taken.bytes_read is not None:
                         shares[name] = taken.bytes_read / log.stat().st_size
         for title, command in (

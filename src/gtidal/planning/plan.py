@@ -21,6 +21,8 @@ from gtidal.sources.storage import Storage
 Paths = str | Path | Iterable[str | Path]
 OPEN_COST = 4 << 20
 """What it costs to open a file, in bytes that could be read meanwhile: as Spark reckons."""
+SMALLEST_PART = 16 << 20
+"""To start a task costs more than to read so much."""
 
 
 def plan_read(
@@ -33,14 +35,15 @@ def plan_read(
     recursive: bool = False,
     view: str | None = None,
     time_margin: int = STOP_MARGIN,
+    least_parts: int = 1,
     meter: Meter | None = None,
 ) -> ReadPlan:
     """The parts of a read; ``options`` are those of ``gtidal.changes``.
 
     ``splitting``: ``search`` cuts files at offsets from which readers look for a boundary themselves; ``walk`` goes
     through them from transaction to transaction. ``view``: the one that will be read; None: any. ``time_margin``: so
-    many seconds a transaction may have been written after the time it bears; see ``planning.pruning``. ``meter``
-    counts the bytes that planning reads."""
+    many seconds a transaction may have been written after the time it bears; see ``planning.pruning``.
+    ``least_parts``: parts are smaller than ``part_bytes`` where there would be fewer, down to 16 MB. ``meter`` counts the bytes that planning reads."""
     check_options(options)
     if splitting not in SPLITTINGS:
         raise UsageError(f"splitting={splitting!r}: {' or '.join(SPLITTINGS)}")
@@ -51,6 +54,8 @@ def plan_read(
     request = Request.of(found, options)
     planner = _Planner(request, Looker(KeyStore(None, options.get("key_file")), meter or Meter()), view)
     planner.prune(len(found), time_margin)
+    if least_parts > 1:
+        part_bytes = min(part_bytes, max(SMALLEST_PART, planner.cost // least_parts))
     pieces = planner.pieces(part_bytes, splitting)
     return ReadPlan(
         _packed(pieces, part_bytes),
@@ -91,6 +96,12 @@ class _Planner:
     @property
     def heads(self) -> list[Head]:
         return [head for head, _, _ in self.ranges.values()]
+
+    @property
+    def cost(self) -> int:
+        """About how many bytes are read, and files opened."""
+        ranges = self.ranges.values()
+        return sum((stop or head.log_size) - (start or 0) + OPEN_COST for head, start, stop in ranges)
 
     # --- what is left out
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,10 @@ from gtidal.spark.schemas import arrow_schema, check_asked
 from gtidal.spark.servers import check_one_server
 from gtidal.spark.tables import find_table_schema
 
+TASKS_PER_PROCESSOR = 4
+"""As many tasks as that, if there is enough to read: the processors of the driver's machine are all that is known here of
+the cluster, and the last tasks should be short."""
+
 
 @dataclass(frozen=True)
 class Snapshot:
@@ -45,6 +50,7 @@ class Snapshot:
             recursive=read.recursive,
             view=read.view,
             time_margin=read.time_margin,
+            least_parts=TASKS_PER_PROCESSOR * (os.cpu_count() or 1),
         )
         pieces = (piece for part in plan.parts for piece in part.pieces)
         check_one_server(pieces, read.paths, Storage(read.storage))

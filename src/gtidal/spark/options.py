@@ -149,7 +149,7 @@ OPTIONS = (
     Option("verifyChecksum", "whether checksums are compared", true_or_false, "true", filter="verify_checksum"),
     Option("keyFile", "for encrypted logs: the server's keyring file, at the same place on every machine", words, filter="key_file"),
     Option("recursive", "folders with all folders below them", true_or_false, "false"),
-    Option("maxPartitionBytes", "how much of a log one task reads (`64m`); larger files are read by several tasks, small ones together", size_in_bytes, "128m"),
+    Option("maxPartitionBytes", "how much of a log one task reads at the most (`64m`); larger files are read by several tasks, small ones together", size_in_bytes, "128m"),
     Option("splitting", "how a large file is cut: `search` finds boundaries near each cut, `walk` goes from transaction to transaction", one_of(SPLITTINGS), "search"),
 )  # fmt: skip
 BY_NAME = {option.name.lower(): option for option in OPTIONS}
