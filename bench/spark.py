@@ -260,7 +260,7 @@ def bars(found: dict[str, Any]) -> list[tuple[str, float, float, bool]]:
         ("typed rows, two processors against one", ratio("bulk: rows, 2 cores", "bulk: rows, 1 core"), 1.7, True),
         ("export of typed rows against df.write.parquet", ratio("bulk: export, 2 cores", "bulk: write, 2 cores"), 3, True),
         ("bytes read for a window of 5 % of the log", found["bytes"]["oltp: window, 2 cores"], 0.07, False),
-        ("gtidal query against a stock session", 1 / ratio("the same in a stock session", "gtidal query on the sample"), 0.7, False),
+        ("gtidal query against a stock session", 1 / ratio("gtidal query on the sample", "the same in a stock session"), 0.7, False),
     ]  # fmt: skip
 
 
