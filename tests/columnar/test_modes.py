@@ -241,6 +241,16 @@ def test_a_log_that_is_cut(tmp_path: Path) -> None:
     assert "ends inside an event" in rows[-1]["_corrupt"]["reason"]
 
 
+@pytest.mark.parametrize("data", [b"", b"\xfeb", b"\xfebin" + bytes(10)])
+@pytest.mark.parametrize("view", SCHEMAS)
+def test_a_log_that_is_cut_in_its_head(view: str, data: bytes) -> None:
+    rows, regions = permissive(view, data)
+    assert [(each.position, each.length) for each in regions] == [
+        (4, 10) if len(data) > 4 else (0, len(data))
+    ]
+    assert [row["_corrupt"]["length"] for row in rows] == [each.length for each in regions]
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_what_is_no_log_raises(mode: str, tmp_path: Path) -> None:
     with pytest.raises(NotABinlog):

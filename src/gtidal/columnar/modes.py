@@ -119,6 +119,8 @@ class _Salvager:
         reader = log.reader
         self._log = log
         size = reader.stream.seek(0, io.SEEK_END)
+        self.end = size - reader.head_size
+        """Of the log."""
         # Where events are encrypted one by one, what they need is at the log's head.
         self._whole = place is None or reader.decoder.encrypts_events
         if self._whole or place is None:
@@ -239,6 +241,8 @@ class _Reading:
             assert self.salvager is not None
             yield from self._told(region)
             behind = self.salvager.place
+            if behind.position >= self.salvager.end:
+                return  # where nothing is left, there may be no head either that could be read again
             found = self.salvager.next_beginning(stop)
             region = None
             if self.view == "events":
