@@ -230,7 +230,7 @@ class WindowReader:
                 got = len(plain)
                 view[self._have : self._have + got] = plain
             else:
-                got = self.stream.readinto(view[self._have : size])  # type: ignore[attr-defined]
+                got = self.stream.readinto(view[self._have : size])  # type: ignore[attr-defined]  # raw streams have it
             self._ended = not got
             self._have += got
 

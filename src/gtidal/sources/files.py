@@ -120,7 +120,7 @@ class BoundedStream(io.RawIOBase):
     def readinto(self, buffer: WriteableBuffer) -> int:
         view = memoryview(buffer).cast("B")
         room = min(len(view), max(self._size - self._at, 0))
-        got: int = self._stream.readinto(view[:room]) if room else 0  # type: ignore[attr-defined]
+        got: int = self._stream.readinto(view[:room]) if room else 0  # type: ignore[attr-defined]  # raw streams have it
         self._at += got
         self._meter.bytes_read += got
         return got

@@ -26,7 +26,7 @@ _SIMPLER = (
 @contextmanager
 def explained() -> Iterator[None]:
     """Errors of Spark's, of its SQL and of its tasks, become ours: one sentence, without a stack."""
-    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no types
     from pyspark.errors import PySparkException
 
     # Spark also prints errors of SQL, with a stack of Java's.

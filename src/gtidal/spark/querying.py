@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from py4j.java_gateway import is_instance_of  # type: ignore[import-untyped]
+from py4j.java_gateway import is_instance_of  # type: ignore[import-untyped]  # py4j has no types
 from pyspark.sql.types import StructField, StructType
 
 from gtidal.columnar.selection import pattern

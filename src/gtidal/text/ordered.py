@@ -67,7 +67,7 @@ class OrderedText:
         self._recycle = recycle
         self._most = _WAITING_PER_THREAD * threads
         self._pool = ThreadPoolExecutor(threads, "gtidal-dump") if threads > 1 else None
-        self._queue: deque[Callable[[], None]] = deque()
+        self._queue: deque[Callable[[], object]] = deque()
 
     def submit(self, task: Task, target: Target) -> None:
         if self._pool is None:
@@ -96,7 +96,7 @@ class OrderedText:
         if self._pool is None:
             action()
             return
-        self._queue.append(action)  # type: ignore[arg-type]
+        self._queue.append(action)
         while len(self._queue) > self._most:
             self._queue.popleft()()
 

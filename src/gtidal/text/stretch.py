@@ -213,5 +213,5 @@ class Writer:
         except GtidalError as error:
             damage.append(error.at(file=stretch.file))
             decoded = decode_event(data, position, Context(stretch.format, tables, False))
-        text: str = self.rows.rows(decoded)  # type: ignore[arg-type]
+        text: str = self.rows.rows(decoded)  # type: ignore[arg-type]  # only rows events come here
         return text.encode("utf-8", "surrogateescape")
