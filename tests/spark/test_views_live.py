@@ -12,6 +12,8 @@ import pytest
 from pyspark.errors import PySparkException
 
 import gtidal
+from gtidal.errors import KeyProblem
+from gtidal.planning import plan_read
 from tests.live.conftest import live_servers, made_logs
 from tests.live.scenarios import Logs, find_logs, scenarios
 from tests.spark.collecting import collect
@@ -88,6 +90,8 @@ def test_encrypted_logs(spark: SparkSession, made_logs: None, tmp_path: Path) ->
         if each.scenario.encrypted and key and (files := readable([each])):
             assert compare(spark, gtidal.changes(files, **key), files, keyFile=key["key_file"])
             for given in ({}, {"keyFile": str(wrong)}):
+                with pytest.raises(KeyProblem, match=r"^binlog.000001"):  # known before tasks start
+                    plan_read(files, {"key_file": given.get("keyFile")}, part_bytes=1 << 27)
                 with pytest.raises(PySparkException, match=r"gtidal.errors.KeyProblem: binlog.000001"):
                     spark.read.format("binlog").options(**given).load(files).count()
 

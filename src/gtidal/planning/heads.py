@@ -76,6 +76,8 @@ class Looker:
                 found = Boundaries(reader, size - reader.head_size)
                 previous = _previous_gtids(found) if gtids else None
                 samples = _ends(found) if ends else None
+                if reader.decoder.encrypts_events:
+                    reader.next()  # only the first encrypted event shows whether the key fits
             except NotABinlog:
                 raise
             except DecodeError as error:
