@@ -10,6 +10,10 @@
     ├── KeyProblem              an encrypted log, and no key or the wrong one
     ├── ChainBroken             files that do not follow each other, or a position that is gone
     ├── SchemaConflict          versions of a table whose columns no common type holds
+    ├── ServerProblem           a server refuses, or cannot give what was asked
+    │   ├── ConnectionLost      out of reach, too slow or gone: worth trying again
+    │   ├── LogsPurged          the server does not have these logs any more
+    │   └── LogsDiverged        the server's history is not the one that was read before
     └── UsageError              the caller's mistake: no such file, a malformed GTID set, a wrong option
 
 The promise, held by the hostile-input tests: whatever bytes are given to the decoder, nothing but a
@@ -116,6 +120,22 @@ class ChainBroken(GtidalError):
 
 class SchemaConflict(GtidalError):
     """Versions of a table whose columns no common type holds."""
+
+
+class ServerProblem(GtidalError):
+    """A server refuses, or cannot give what was asked."""
+
+
+class ConnectionLost(ServerProblem):
+    """The server is out of reach, too slow or gone; trying again may help."""
+
+
+class LogsPurged(ServerProblem):
+    """The server does not have these logs any more."""
+
+
+class LogsDiverged(ServerProblem):
+    """The server's history is not the one that was read before."""
 
 
 class UsageError(GtidalError):
