@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,8 +65,7 @@ class Index:
         return joined
 
 
-@dataclass(frozen=True, slots=True)
-class GtidFilter:
+class GtidFilter(NamedTuple):
     """Which transactions are read, by their GTIDs, in flat arrays for the kernel."""
 
     uuids: memoryview
@@ -75,3 +73,9 @@ class GtidFilter:
     starts: memoryview
     ends: memoryview
     including: bool
+
+
+_NO_NUMBERS = memoryview(np.zeros(0, np.int64))
+ALL_GTIDS = GtidFilter(
+    memoryview(np.zeros(0, np.uint8)), _NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS, including=False
+)

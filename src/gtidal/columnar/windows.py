@@ -18,7 +18,7 @@ import numpy as np
 
 from gtidal.columnar import kernel
 from gtidal.columnar.codes import NONE
-from gtidal.columnar.index import GtidFilter, Index
+from gtidal.columnar.index import ALL_GTIDS, GtidFilter, Index
 from gtidal.errors import DecodeError, GtidalError, Truncated
 from gtidal.events.control import PreviousGtids, Rotate
 from gtidal.events.format import Format, FormatDescription, StartV3
@@ -42,8 +42,9 @@ CHECKSUM_NAMES = ("ok", "none", "bad", "unchecked")
 _PAYLOAD = TransactionPayload.code
 _HEAD_TYPES = {each.code for each in (FormatDescription, StartEncryption, PreviousGtids, GtidList, Rotate)}
 """A relay log begins with the replica's own format; behind a ROTATE comes the source's, which is in force."""
-_NO_NUMBERS = memoryview(np.zeros(0, np.int64))
-_NO_BYTES = memoryview(np.zeros(0, np.uint8))
+_MARKED = memoryview(
+    np.isin(np.arange(256), (FormatDescription.code, StartV3.code, StartEncryption.code)).astype(np.uint8)
+)
 
 
 @dataclass(slots=True)
@@ -217,14 +218,18 @@ class WindowReader:
         while (window := self.next()) is not None:
             yield window
 
-    def _fill(self, size: int) -> None:
-        """Have ``size`` bytes in the buffer, or all there are."""
+    def _fill(self, size: int, least: int | None = None) -> None:
+        """Have ``size`` bytes in the buffer, or all there are. Of a log that grows while it is read, ``least`` will do:
+        nobody waits for more than an event."""
+        ready = None if least is None else getattr(self.stream, "ready", None)
         if size > len(self._buffer):
             grown = np.zeros(size + (1 << 16), np.uint8)
             grown[: self._have] = self._buffer[: self._have]
             self._buffer = grown
         view = memoryview(self._buffer)
         while self._have < size and not self._ended:
+            if ready is not None and self._have >= (least or 0) and not ready():
+                break
             if (cipher := self.decoder.stream_cipher) is not None:
                 plain = cipher.update(self.stream.read(size - self._have))
                 got = len(plain)
@@ -247,9 +252,11 @@ class WindowReader:
         self._used = 0
         # Not further than to the stop: a stretch is often shorter than a window.
         need = size if self.stop is None else min(size, max(self.stop - self._base, 0))
+        least = HEADER_SIZE
         while True:
-            self._fill(max(need, HEADER_SIZE))
+            self._fill(max(need, least), least)
             window, need = self._walk()
+            least = need
             if window is not None or not need:
                 return window
 
@@ -274,16 +281,10 @@ class WindowReader:
             return self._take_one()
         return self._look_closer(code)
 
-    def _marked(self) -> memoryview:
-        marked = np.zeros(256, np.uint8)
-        marked[[FormatDescription.code, StartV3.code, StartEncryption.code]] = 1
-        return memoryview(marked)
-
     def _walk_buffer(self, format: Format) -> tuple[int, int]:
         index = self._index
         there = self._base + self._have
         end = self._have
-        gtids = self._gtids
         compare = 2 if self.verify_checksum else 1
         progress = self._progress
         progress[0] = progress[1] = progress[2] = progress[3] = 0
@@ -295,7 +296,7 @@ class WindowReader:
             end,
             format.header_length,
             compare if format.has_checksums else 0,
-            self._marked(),
+            _MARKED,
             memoryview(index.offsets),
             memoryview(index.sizes),
             memoryview(index.stops),
@@ -305,11 +306,7 @@ class WindowReader:
             memoryview(index.flags),
             memoryview(index.positions),
             self._base,
-            gtids.uuids if gtids else _NO_BYTES,
-            gtids.firsts if gtids else _NO_NUMBERS,
-            gtids.starts if gtids else _NO_NUMBERS,
-            gtids.ends if gtids else _NO_NUMBERS,
-            gtids.including if gtids else 0,
+            *(self._gtids or ALL_GTIDS),
             progress,
         )
         index.count = progress[1]
@@ -559,7 +556,7 @@ class WindowReader:
             memoryview(data), 0, len(data), HEADER_SIZE, 0, memoryview(np.zeros(256, np.uint8)),
             memoryview(index.offsets), memoryview(index.sizes), memoryview(index.stops), memoryview(index.types),
             memoryview(index.timestamps), memoryview(index.server_ids), memoryview(index.flags),
-            memoryview(index.positions), 0, _NO_BYTES, _NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS, 0, progress,
+            memoryview(index.positions), 0, *ALL_GTIDS, progress,
         )  # fmt: skip
         used, count = progress[0], progress[1]
         torn = len(data) - used >= HEADER_SIZE and _size_at(data, used) > largest

@@ -1,0 +1,106 @@
+"""A server's logs: which there are, where GTIDs and times lie in them, and each as a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from gtidal.errors import ConnectionLost
+from gtidal.gtid import GtidSet, MariadbGtidSet
+from gtidal.sources.server.address import Host, ServerAddress
+from gtidal.sources.server.connection import Connection, Identity, Status
+from gtidal.sources.server.dump import Dump
+from gtidal.sources.server.stream import ServerStream
+
+T = TypeVar("T")
+Place = tuple[str, int]
+"""A file and a position in it."""
+
+
+class ServerLogs:
+    """The logs of one server, the first of an address's hosts that answers. Its connection is made when it is needed."""
+
+    def __init__(self, address: ServerAddress, host: Host | None = None) -> None:
+        self.address = address
+        self._host = host
+        self._connection: Connection | None = None
+        self._identity: Identity | None = None
+
+    def __enter__(self) -> ServerLogs:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    # --- connections
+
+    def connect(self) -> Connection:
+        """A new connection: to the host that was chosen, once one is."""
+        if self._host is not None:
+            return Connection(self.address, self._host)
+        lost: ConnectionLost | None = None
+        for host in self.address.hosts:
+            try:
+                connection = Connection(self.address, host)
+            except ConnectionLost as error:
+                lost = lost or error
+                continue
+            self._host = host
+            return connection
+        assert lost is not None
+        raise lost
+
+    def _asked(self) -> Connection:
+        if self._connection is None:
+            self._connection = self.connect()
+        return self._connection
+
+    @property
+    def host(self) -> Host:
+        if self._host is None:
+            self._asked()
+        assert self._host is not None
+        return self._host
+
+    @property
+    def identity(self) -> Identity:
+        if self._identity is None:
+            self._identity = self._asked().identity()
+        return self._identity
+
+    # --- what there is
+
+    def files(self) -> list[tuple[str, int]]:
+        """Names and sizes, in order."""
+        return self._retried(Connection.binary_logs)
+
+    def status(self) -> Status:
+        """Where the log ends now."""
+        return self._retried(Connection.status)
+
+    def _retried(self, ask: Callable[[Connection], T]) -> T:
+        try:
+            return ask(self._asked())
+        except ConnectionLost:
+            self.close()
+            return ask(self._asked())
+
+    def stream(self, file: str, size: int | None) -> ServerStream:
+        """One file: ``size`` bytes of it, or all that is written until the server begins the next."""
+        return ServerStream(self.connect, self.identity, file, size)
+
+    def locate(self, had: GtidSet | MariadbGtidSet) -> Place:
+        """Where reading begins for one who has these GTIDs. Some behind it may be among them, too. Raises if the
+        server does not have what is missing any more, or has not got as far."""
+        before = self.status()
+        connection = self.connect()
+        try:
+            found = Dump.locate(connection, had, mariadb=self.identity.mariadb)
+        finally:
+            connection.close()
+        return found or (before.file, before.position)

@@ -1,0 +1,202 @@
+"""A file of a server's log, read as if it were here.
+
+What came last is kept, so that readers can go back a little; who goes back further, or far ahead, gets a new dump.
+After a lost connection reading goes on at the byte where it was lost: on the same server, in the same file.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from gtidal.errors import ConnectionLost, LogsDiverged
+from gtidal.events.format import MAGIC
+from gtidal.log.decoder import FIRST_EVENT
+from gtidal.sources.server.connection import Connection, Identity
+from gtidal.sources.server.dump import Dump
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+KEPT = 24 << 20
+"""How far readers can go back without a new dump. Half of it is thrown away at a time."""
+_AHEAD = 16 << 20
+"""What is nearer is read and passed over, which is quicker than a new dump."""
+_AT_A_TIME = 4 << 20
+PAUSES = (0.1, 0.3, 1.0, 3.0, 10.0, 10.0, 10.0, 10.0, 10.0)
+"""Between attempts to connect again, in seconds."""
+
+Connect = Callable[[], Connection]
+
+
+class ServerStream(io.RawIOBase):
+    """``size``: how many bytes of the file there are, for those who want no more; None: until the server begins its next
+    file, waiting for what comes."""
+
+    def __init__(self, connect: Connect, identity: Identity, file: str, size: int | None) -> None:
+        super().__init__()
+        self.name = file
+        self.next_file: tuple[str, int] | None = None
+        """Where the log goes on, once this file has ended."""
+        self._connect = connect
+        self._identity = identity
+        self._size = size
+        self._at = 0
+        self._dump: Dump | None = None
+        self._kept = bytearray(MAGIC)
+        self._first = 0  # the position of what is kept
+        self._pass_over = 0  # bytes of the dump that were read before the connection was lost
+        self._created: bytes | None = None
+        self._ended = False
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        if whence == io.SEEK_CUR:
+            offset += self._at
+        elif whence == io.SEEK_END:
+            if self._size is None:
+                raise io.UnsupportedOperation("the end of a log that grows")
+            offset += self._size
+        self._at = offset
+        return offset
+
+    def ready(self) -> bool:
+        """Whether there is something to read without waiting, be it the end."""
+        if self._size is not None or self._ended:
+            return True
+        behind = self._first + len(self._kept)
+        return self._at < behind or (self._dump is not None and self._at == behind and self._dump.ready())
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        target = memoryview(buffer).cast("B")
+        if self._size is not None:
+            target = target[: max(self._size - self._at, 0)]
+        if not len(target) or not self._have_kept():
+            return 0
+        begin = self._at - self._first
+        count = min(len(target), len(self._kept) - begin)
+        with memoryview(self._kept) as kept:
+            target[:count] = kept[begin : begin + count]
+        self._at += count
+        return count
+
+    def close(self) -> None:
+        if self._dump is not None:
+            self._dump.close()
+            self._dump = None
+        super().close()
+
+    # --- what is kept, and what comes
+
+    def _have_kept(self) -> bool:
+        """See that what comes next is kept; false at the end."""
+        while True:
+            behind = self._first + len(self._kept)
+            if self._first <= self._at < behind:
+                return True
+            if self._at < self._first or self._at > behind + _AHEAD:
+                self._begin_at(self._at)
+            elif not self._receive():
+                return False
+
+    def _begin_at(self, position: int) -> None:
+        if self._dump is not None:
+            self._dump.close()
+            self._dump = None
+        self._ended = False
+        self._pass_over = 0
+        if position < FIRST_EVENT:
+            self._kept, self._first = bytearray(MAGIC), 0
+        else:
+            self._kept, self._first = bytearray(), position
+
+    def _receive(self) -> bool:
+        if self._ended:
+            return False
+        room = bytearray(_AT_A_TIME)
+        while True:
+            try:
+                if self._dump is None:
+                    self._dump = self._new_dump(self._first + len(self._kept))
+                got = self._dump.readinto(memoryview(room))
+            except ConnectionLost as lost:
+                self._connect_again(lost)
+                continue
+            if got <= self._pass_over and got:
+                self._pass_over -= got
+                continue
+            break
+        if not got:
+            self._ended = True
+            self.next_file = self._dump.next_file
+            return False
+        with memoryview(room) as came:
+            self._kept += came[self._pass_over : got]
+        self._pass_over = 0
+        if len(self._kept) > KEPT:
+            gone = len(self._kept) - KEPT // 2
+            del self._kept[:gone]
+            self._first += gone
+        return True
+
+    def _new_dump(self, position: int) -> Dump:
+        connection = self._connect()
+        try:
+            dump = Dump(
+                connection, self.name, position, waits=self._size is None, mariadb=self._identity.mariadb
+            )
+        except BaseException:
+            connection.close()
+            raise
+        self._check_same(connection, dump)
+        return dump
+
+    def _check_same(self, connection: Connection, dump: Dump) -> None:
+        """A server may have been set up anew, and have another file of this name."""
+        assert dump.format is not None
+        created = dump.format.header.timestamp.to_bytes(4, "little") + dump.format.server_version.encode()
+        if self._created is None:
+            self._created = created
+        elif self._created != created:
+            connection.close()
+            raise LogsDiverged(
+                f"{connection.host.title} has another file of this name now: its logs were reset; start anew with start=oldest",
+                file=self.name,
+            )
+
+    def _connect_again(self, lost: ConnectionLost) -> None:
+        """Go on at the event of which bytes are missing."""
+        behind = self._first + len(self._kept)
+        begun = self._dump.begun if self._dump is not None else 0
+        if self._dump is not None:
+            self._dump.close()
+            self._dump = None
+        if not FIRST_EVENT <= begun <= behind:
+            begun = max(behind, FIRST_EVENT)
+        for pause in PAUSES:
+            time.sleep(pause)
+            try:
+                connection = self._connect()
+            except ConnectionLost as again:
+                lost = again
+                continue
+            found = connection.identity()
+            connection.close()
+            if found.uuid != self._identity.uuid:
+                raise LogsDiverged(
+                    f"{connection.host.title} is another server than before: its files are other files"
+                )
+            self._dump = self._new_dump(begun)
+            self._pass_over = max(behind - begun, 0)
+            return
+        raise lost
