@@ -13,7 +13,7 @@ import pytest
 from gtidal.columns.charsets import COLLATIONS, charset_of_name
 from gtidal.columns.definitions import default_collation, parse_definitions, settle_columns
 from gtidal.columns.types import Column, make_columns
-from gtidal.errors import UsageError
+from gtidal.errors import ServerProblem
 from gtidal.events.table_map import TableMap
 from gtidal.sources.definitions import ServerDefinitions, read_definitions
 from gtidal.sources.files import LogReader, find_logs
@@ -372,7 +372,7 @@ def test_server_password(mysql_tables: Made, monkeypatch: pytest.MonkeyPatch, tm
     server.execute("CREATE USER reader IDENTIFIED BY 'pass#1'; GRANT SELECT ON shop.* TO reader")
     url = f"mysql://reader@127.0.0.1:{server.port}/"
     monkeypatch.setenv("MYSQL_PWD", "wrong")
-    with pytest.raises(UsageError, match="Access denied"):
+    with pytest.raises(ServerProblem, match="Access denied"):
         read_definitions(url).get("shop", "keyed")
     monkeypatch.setenv("MYSQL_PWD", "pass#1")
     assert read_definitions(url).get("shop", "keyed") is not None
@@ -380,10 +380,10 @@ def test_server_password(mysql_tables: Made, monkeypatch: pytest.MonkeyPatch, tm
     options = tmp_path / "my.cnf"
     options.write_text("[client]\npassword = 'pass#1'\n")
     assert read_definitions(f"{url}?option_file={options}").get("shop", "keyed") is not None
-    with pytest.raises(UsageError, match="denied"):
+    with pytest.raises(ServerProblem, match="denied"):
         read_definitions(f"{url}?option_file={options}").get("mysql", "user")
 
 
 def test_no_server() -> None:
-    with pytest.raises(UsageError, match=r"127\.0\.0\.1:1"):
+    with pytest.raises(ServerProblem, match=r"127\.0\.0\.1:1"):
         read_definitions("mysql://root@127.0.0.1:1/").get("shop", "t")

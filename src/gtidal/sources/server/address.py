@@ -28,10 +28,8 @@ _PORTS = range(1, 1 << 16)
 KINDS = ("mysql", "mariadb")
 TLS = ("preferred", "required", "verify-ca", "verify", "off")
 
-_PASSWORD_SEEN = (
-    "a password in an address is seen by everybody: put it into a file (password-file=FILE), into MYSQL_PWD or into an option file (option-file=FILE),"
-    " or leave it out to be asked at the terminal"
-)
+PASSWORD_PLACES = "into a file (password-file=FILE), into MYSQL_PWD or into an option file (option-file=FILE)"
+_PASSWORD_SEEN = f"a password in an address is seen by everybody: put it {PASSWORD_PLACES}, or leave it out to be asked for it"
 
 
 @dataclass(frozen=True)
