@@ -316,7 +316,7 @@ def _stretches(tasks: list[tuple[LogFile, Stretch]], scan: Scan) -> Iterator[tup
 
     for file, whole in tasks:
         size = min(file.size, whole.stop or file.size)
-        if size < 2 * _STRETCH:
+        if size < 2 * _STRETCH or not file.searchable:
             yield file, whole
             continue
         with file.open_raw() as stream:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gtidal.columnar.windows import Place, WindowReader
-from gtidal.errors import GtidalError
+from gtidal.errors import DecodeError, GtidalError, ServerProblem
 from gtidal.events.format import Format, FormatDescription, version_numbers
 from gtidal.events.frame import HEADER_SIZE, checksum_size, compute_checksum, decode_event
 from gtidal.events.mariadb import MariadbGtidEvent
@@ -75,11 +75,17 @@ class Boundaries:
         self.size = size
         self.format = reader.decoder.format
         self.relay = reader.relay
+        self.searchable: bool = getattr(reader.stream, "searchable", True)
+        """Whether the log can be read from any offset on. A server sends it only from where an event begins."""
         self.head = reader.position
         """Where the first event begins that says nothing of the log as a whole."""
 
     @property
     def possible(self) -> bool:
+        """Whether the log can be cut."""
+        return self.searchable and self._is_usual()
+
+    def _is_usual(self) -> bool:
         """Not where each event is encrypted by itself, not before version 4, and not behind a head that may be damaged:
         such logs are read as a whole."""
         format, lengths = self.format, self.format.post_header_lengths
@@ -95,7 +101,7 @@ class Boundaries:
     def bounds(self, start: int | None, stop: int | None, *, by_event: bool) -> tuple[int | None, int | None]:
         """Where to begin and to stop for those who name any two offsets: with the first transaction, or event, that
         begins there or behind. None: with the log's first, behind its last."""
-        if not self.possible:
+        if not self._is_usual():
             return start, stop
         begin = None if start is None else self.from_offset(start, by_event)
         return begin, None if stop is None else self.from_offset(stop, by_event)
@@ -112,8 +118,11 @@ class Boundaries:
         if self._is_event(offset):  # also one that is damaged: whoever reads it says so
             missing = offset
             events = self.events(Place(offset, self.format), self.size)
-        else:
+        elif self.searchable:
             events = self.walk(offset, self.size)
+        else:
+            all_events = self.events(Place(self.head, self.format), self.size)
+            events = (seen for seen in all_events if seen.place.position >= offset)
         for seen in events:
             at = seen.place.position
             if (
@@ -131,7 +140,10 @@ class Boundaries:
 
     def _is_event(self, position: int) -> bool:
         prover = Prover(self.format, own_positions=not self.relay, size=self.size)
-        head = prover.head(self.reader.read_at(position, HEADER_SIZE), 0, position)
+        try:
+            head = prover.head(self.reader.read_at(position, HEADER_SIZE), 0, position)
+        except (DecodeError, ServerProblem):  # a server has seen for itself that there is none
+            return False
         return head is not None and prover.is_plausible(head) and prover.is_in_place(head, position)
 
     def walk(self, cut: int, until: int) -> Iterator[Seen]:

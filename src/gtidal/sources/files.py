@@ -1,7 +1,7 @@
 """Logs in files: which files a path means, in which order, and their events.
 
 A path is a file, a directory, a glob, an ``.index`` file, or ``-`` for standard input; on this machine, or in any
-storage that has a URI (``sources.storage``). Files of one server are ordered by the number in their name,
+storage that has a URI (``sources.storage``); or a server that sends its log (``sources.server``). Files of one server are ordered by the number in their name,
 numerically: 1000000 follows 999999.
 """
 
@@ -25,6 +25,8 @@ from gtidal.events.registry import Event
 from gtidal.log.decoder import HOLDS_EVENTS, IBB_MAGIC, Frame, Keys, LogDecoder
 from gtidal.log.encryption import ENCRYPTED_MAGIC
 from gtidal.log.facts import LogName
+from gtidal.sources.server.address import is_server
+from gtidal.sources.server.locating import ServerUri, list_server, open_on_server, size_on_server
 from gtidal.sources.storage import Found, Storage, Uri, is_uri
 
 if TYPE_CHECKING:
@@ -51,6 +53,8 @@ class LogFile:
     @classmethod
     def at(cls, path: str | Path, storage: Storage | None = None) -> LogFile:
         """The file of this name, which is not looked up."""
+        if is_server(path):
+            return cls(ServerUri(path))
         local = _local(path)
         return cls(Uri(path), storage or Storage()) if local is None else cls(local)
 
@@ -64,9 +68,16 @@ class LogFile:
             return self.listed_size
         if isinstance(self.path, Path):
             return self.path.stat().st_size
+        if isinstance(self.path, ServerUri):
+            return size_on_server(self.path)
         assert self.storage is not None
         found = self.storage.look(self.path)
         return found.size if found else 0
+
+    @property
+    def searchable(self) -> bool:
+        """Whether it can be read from anywhere; servers send only from where an event begins."""
+        return not isinstance(self.path, ServerUri)
 
     def open(self) -> BinaryIO:
         return self._open(-1)
@@ -76,6 +87,8 @@ class LogFile:
         return self._open(0)
 
     def _open(self, buffering: int) -> BinaryIO:
+        if isinstance(self.path, ServerUri):
+            return cast(BinaryIO, open_on_server(self.path, self.size))
         if not isinstance(self.path, Path):
             assert self.storage is not None
             return cast(BinaryIO, self.storage.open(self.path, self.listed_size))
@@ -101,6 +114,7 @@ class BoundedStream(io.RawIOBase):
         self._size = size
         self._at = stream.tell()
         self._meter = meter or Meter()
+        self.searchable: bool = getattr(stream, "searchable", True)
 
     def readable(self) -> bool:
         return True
@@ -141,12 +155,16 @@ def find_logs(
     files: list[LogFile] = []
     for path in given:
         local = _local(path)
-        if local is not None:
+        if is_server(path):
+            files.extend(LogFile(uri, listed_size=size) for uri, size in list_server(str(path)))
+        elif local is not None:
             files.extend(_expand(local, recursive))
         else:
             files.extend(_expand_uri(Uri(path), storage, recursive))
     if not files:
-        raise UsageError("no path was given: name a binlog file, a directory, a glob or an .index file")
+        raise UsageError(
+            "no path was given: name a binlog file, a directory, a glob, an .index file or a server"
+        )
     return list(dict.fromkeys(files))
 
 

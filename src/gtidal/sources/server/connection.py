@@ -122,7 +122,7 @@ class Connection:
         if not rows:
             raise ServerProblem(f"{self.host.title} writes no binary log: start it with --log-bin")
         row = rows[0]
-        executed = str(row[4]) if len(row) > 4 else ""
+        executed = str(row[4]) if len(row) > 4 else str(self.query("SELECT @@GLOBAL.gtid_binlog_pos")[0][0])
         return Status(str(row[0]), int(row[1]), re.sub(r"\s", "", executed))
 
     # --- dumps

@@ -21,7 +21,7 @@ from gtidal.events.control import Heartbeat, HeartbeatV2, PreviousGtids, Rotate
 from gtidal.events.format import CRC32, Format, FormatDescription
 from gtidal.events.frame import HEADER_SIZE, decode_event
 from gtidal.events.header import ARTIFICIAL
-from gtidal.events.mariadb import GtidList, StartEncryption
+from gtidal.events.mariadb import BinlogCheckpoint, GtidList, StartEncryption
 from gtidal.events.protocol import (
     DUMP_NON_BLOCK,
     DUMP_USE_HEARTBEAT_V2,
@@ -44,7 +44,13 @@ _LARGEST_OTHER = 1 << 20
 """No packet that is not a plain event of the log is longer."""
 _SEND_ANNOTATE_ROWS = 0x02
 _POSITION_BITS = 32
-_HEADS = (FormatDescription.code, PreviousGtids.code, GtidList.code, StartEncryption.code)
+_HEADS = (
+    FormatDescription.code,
+    PreviousGtids.code,
+    GtidList.code,
+    BinlogCheckpoint.code,
+    StartEncryption.code,
+)
 """With these a file begins."""
 _REFUSED = 1236
 _PURGED = re.compile(

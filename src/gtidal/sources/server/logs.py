@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from gtidal.errors import ConnectionLost
+from gtidal.events.frame import HEADER_SIZE
 from gtidal.gtid import GtidSet, MariadbGtidSet
+from gtidal.log.decoder import FIRST_EVENT
 from gtidal.sources.server.address import Host, ServerAddress
 from gtidal.sources.server.connection import Connection, Identity, Status
 from gtidal.sources.server.dump import Dump
@@ -104,3 +106,20 @@ class ServerLogs:
         finally:
             connection.close()
         return found or (before.file, before.position)
+
+    def at_time(self, seconds: float) -> Place:
+        """The beginning of the file that was being written at a time; what was written before it is older."""
+        files = [name for name, _ in self.files()]
+        low, high = 0, len(files) - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self._created(files[middle]) <= seconds:
+                low = middle
+            else:
+                high = middle - 1
+        return files[low], FIRST_EVENT
+
+    def _created(self, file: str) -> int:
+        with self.stream(file, FIRST_EVENT + HEADER_SIZE) as stream:
+            stream.seek(FIRST_EVENT)
+            return int.from_bytes(stream.read(4), "little")

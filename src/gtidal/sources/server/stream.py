@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import io
 import time
+from bisect import bisect_right
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gtidal.errors import ConnectionLost, LogsDiverged
+from gtidal.errors import ConnectionLost, DecodeError, LogsDiverged, ServerProblem
 from gtidal.events.format import MAGIC
 from gtidal.log.decoder import FIRST_EVENT
 from gtidal.sources.server.connection import Connection, Identity
@@ -25,6 +26,8 @@ KEPT = 24 << 20
 _AHEAD = 16 << 20
 """What is nearer is read and passed over, which is quicker than a new dump."""
 _AT_A_TIME = 4 << 20
+_FURTHEST = (1 << 32) - 1
+"""Servers are asked for no position behind it."""
 PAUSES = (0.1, 0.3, 1.0, 3.0, 10.0, 10.0, 10.0, 10.0, 10.0)
 """Between attempts to connect again, in seconds."""
 
@@ -34,6 +37,9 @@ Connect = Callable[[], Connection]
 class ServerStream(io.RawIOBase):
     """``size``: how many bytes of the file there are, for those who want no more; None: until the server begins its next
     file, waiting for what comes."""
+
+    searchable = False
+    """A new dump begins where an event does."""
 
     def __init__(self, connect: Connect, identity: Identity, file: str, size: int | None) -> None:
         super().__init__()
@@ -49,6 +55,7 @@ class ServerStream(io.RawIOBase):
         self._first = 0  # the position of what is kept
         self._pass_over = 0  # bytes of the dump that were read before the connection was lost
         self._created: bytes | None = None
+        self._boundaries = [FIRST_EVENT]  # where some events begin
         self._ended = False
 
     def readable(self) -> bool:
@@ -127,11 +134,13 @@ class ServerStream(io.RawIOBase):
         while True:
             try:
                 if self._dump is None:
-                    self._dump = self._new_dump(self._first + len(self._kept))
+                    self._begin_dump(self._first + len(self._kept))
+                assert self._dump is not None
                 got = self._dump.readinto(memoryview(room))
             except ConnectionLost as lost:
                 self._connect_again(lost)
                 continue
+            self._remember(self._dump.begun)
             if got <= self._pass_over and got:
                 self._pass_over -= got
                 continue
@@ -148,6 +157,23 @@ class ServerStream(io.RawIOBase):
             del self._kept[:gone]
             self._first += gone
         return True
+
+    def _remember(self, boundary: int) -> None:
+        if boundary > self._boundaries[-1]:
+            self._boundaries.append(boundary)
+
+    def _begin_dump(self, position: int) -> None:
+        """Servers send from where an event begins, below 4 GiB: begin there, and pass over what was not asked for."""
+        known = self._boundaries[bisect_right(self._boundaries, min(position, _FURTHEST)) - 1]
+        if position > self._boundaries[-1] + _AHEAD and position <= _FURTHEST:
+            try:  # whoever goes ahead mostly knows where an event begins
+                self._dump, self._pass_over = self._new_dump(position), 0
+                return
+            except ConnectionLost:
+                raise
+            except (DecodeError, ServerProblem):
+                pass
+        self._dump, self._pass_over = self._new_dump(known), position - known
 
     def _new_dump(self, position: int) -> Dump:
         connection = self._connect()
@@ -175,28 +201,28 @@ class ServerStream(io.RawIOBase):
             )
 
     def _connect_again(self, lost: ConnectionLost) -> None:
-        """Go on at the event of which bytes are missing."""
-        behind = self._first + len(self._kept)
-        begun = self._dump.begun if self._dump is not None else 0
+        """Go on with the byte that is missing."""
         if self._dump is not None:
+            self._remember(self._dump.begun)
             self._dump.close()
             self._dump = None
-        if not FIRST_EVENT <= begun <= behind:
-            begun = max(behind, FIRST_EVENT)
         for pause in PAUSES:
             time.sleep(pause)
             try:
-                connection = self._connect()
+                self._check_server()
+                self._begin_dump(self._first + len(self._kept))
+                return
             except ConnectionLost as again:
                 lost = again
-                continue
-            found = connection.identity()
-            connection.close()
-            if found.uuid != self._identity.uuid:
-                raise LogsDiverged(
-                    f"{connection.host.title} is another server than before: its files are other files"
-                )
-            self._dump = self._new_dump(begun)
-            self._pass_over = max(behind - begun, 0)
-            return
         raise lost
+
+    def _check_server(self) -> None:
+        connection = self._connect()
+        try:
+            found = connection.identity()
+        finally:
+            connection.close()
+        if found.uuid != self._identity.uuid:
+            raise LogsDiverged(
+                f"{connection.host.title} is another server than before: its files are other files"
+            )
