@@ -27,6 +27,7 @@ MAGIC_SIZE = 4
 NO_NUMBERS = memoryview(np.zeros(0, np.int64))
 NO_BYTES = memoryview(np.zeros(0, np.uint8))
 MOST_TURNS = 10_000
+MOST_PACKED = 2000
 
 
 LOGS_OF_A_BOOK = 64
@@ -50,6 +51,7 @@ class Drive:
     def drive(self, data: bytes) -> None:
         """All stages. Whatever the bytes, nothing but codes and GtidalErrors may come of it."""
         self._walk(data)
+        self._packets(data[MAGIC_SIZE : MAGIC_SIZE + MOST_PACKED])
         # Windows that end in the middle of things; never too small, since each costs time.
         window = self.random.choice((len(data) + 64, max(128, len(data) // 3)))
         reader = WindowReader(io.BytesIO(data), "damaged", verify_checksum=False, window=window)
@@ -74,6 +76,50 @@ class Drive:
         return code
 
     # --- (1) headers
+
+    def _packets(self, data: bytes) -> None:
+        """The events as a server sends them, in packets as long as the damaged events say."""
+        sent = bytearray()
+        place, number = 0, 1
+        before = b"\0" if self.random.random() < 0.7 else b"\0\xef\1"
+        while place < len(data):
+            size = max(int.from_bytes(data[place + 9 : place + 12], "little"), 1)
+            payload = before + data[place : place + size]
+            sent += len(payload).to_bytes(3, "little") + bytes((number,)) + payload
+            number = (number + 1) & 255
+            place += size
+        target = np.zeros(self.random.choice((1, 40, len(data) + 1)), np.uint8)
+        state = np.zeros(9, np.int64)
+        state[4], state[5] = 1, MAGIC_SIZE
+        have = 0
+        for _ in range(MOST_TURNS):
+            received = np.frombuffer(bytes(sent[:have]), np.uint8)
+            state[1] = 0
+            code = kernel.packets.unpack(
+                memoryview(received), have, memoryview(target), int(len(before) > 1), memoryview(state)
+            )
+            self.codes[f"packets {code}"] += 1
+            if code == 0:
+                if have == len(sent):
+                    break
+                have = min(have + self.random.randrange(1, len(sent) + 1), len(sent))
+            elif code not in (1, 6):  # pass over what is not the next event
+                at = int(state[0])
+                size = int.from_bytes(sent[at : at + 3], "little")
+                state[:] = (
+                    at + 4 + size,
+                    0,
+                    0,
+                    0,
+                    (state[4] + 1) & 255,
+                    state[5] + size - len(before),
+                    0,
+                    0,
+                    0,
+                )
+                have = max(have, min(at + 4 + size, len(sent)))
+                if state[0] > len(sent):
+                    break
 
     def _walk(self, data: bytes) -> None:
         exact = np.frombuffer(data[MAGIC_SIZE:], np.uint8).copy()
