@@ -76,24 +76,24 @@ _asking = threading.Lock()
 
 def connect(address: ServerAddress, host: Host, *, read_timeout: float | None = None) -> Connection[Any]:
     """A session with one host of an address: text in UTF-8, autocommit."""
-    options = read_option_file(address.option_file) if address.option_file else {}
-    address = _completed(address, options)
-    password = _password(address, options)
+    address, password = _completed(address)
     settings = _settings(address, host)
     outer = sys.exception()
     while True:
         try:
             return _open(settings, password.secret, read_timeout)
         except Exception as error:  # PyMySQL raises anything where the other side is no server at all
-            denied = _code(error) in _DENIED
-            if denied and password is _NO_PASSWORD and (typed := _ask(address, host)):
-                password = typed
-                continue
-            if denied:
-                _typed.pop((address.user, address.title), None)
-            # PyMySQL wraps what the socket raised. Who connects again after an error has that one around all others.
+            # It wraps what the socket raised. Who connects again after an error has that one around all others.
             cause = error if error.__context__ in (None, outer) else error.__context__
-            raise _problem(error, cause, address, host, password) from None
+            problem = _problem(error, cause, address, host, password)
+            denied = _code(error) in _DENIED
+        # Raised here, it has no link to PyMySQL's frames, in which the password is.
+        if not denied:
+            raise problem
+        if password is not _NO_PASSWORD or not (typed := _ask(address, host)):
+            _typed.pop((address.user, address.title), None)
+            raise problem
+        password = typed
 
 
 def connect_any(address: ServerAddress, *, read_timeout: float | None = None) -> tuple[Connection[Any], Host]:
@@ -139,7 +139,13 @@ def _path(name: str | None) -> str | None:
 # --- what the address leaves open
 
 
-def _completed(address: ServerAddress, options: Mapping[str, str]) -> ServerAddress:
+def _completed(address: ServerAddress) -> tuple[ServerAddress, _Password]:
+    options = read_option_file(address.option_file) if address.option_file else {}
+    address = _with_options(address, options)
+    return address, _password(address, options)
+
+
+def _with_options(address: ServerAddress, options: Mapping[str, str]) -> ServerAddress:
     """With the account and the encryption of the option file. Where the server is stands in the address alone: the
     host or socket in a file that all programs read may be another server's."""
     user = address.user or options.get("user") or _login_name()
@@ -232,11 +238,14 @@ def _tls(address: ServerAddress) -> dict[str, Any]:
     if address.tls == "required":
         context.verify_mode = ssl.CERT_NONE
     if address.cert:
+        files = f"{address.cert} (cert)" + (f" with {address.key} (key)" if address.key else "")
+
+        def locked() -> str:
+            raise UsageError(f"cannot use the certificate {files}: the key is locked with a pass phrase")
+
         try:
-            # With a pass phrase that is empty, OpenSSL does not ask for one.
-            context.load_cert_chain(os.path.expanduser(address.cert), _path(address.key), password="")
+            context.load_cert_chain(os.path.expanduser(address.cert), _path(address.key), password=locked)
         except OSError as error:
-            files = f"{address.cert} (cert)" + (f" with {address.key} (key)" if address.key else "")
             raise UsageError(f"cannot use the certificate {files}: {_reason(error)}") from None
     return {"ssl": context}
 
