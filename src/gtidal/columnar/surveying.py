@@ -227,7 +227,7 @@ class Ordinary:
             of_this = (low == low[0]) & (high == high[0])
             uuid = low[:1].tobytes() + high[:1].tobytes()
             alone = bool(of_this.all())
-            lane = _lane(parts[0] if alone else parts[0][of_this])
+            lane = lane_of(parts[0] if alone else parts[0][of_this])
             if lane is None:
                 return None
             lanes.append((uuid, "", lane))
@@ -247,7 +247,7 @@ def numbers_at(data: Array, kind: str) -> Array:
     return np.ndarray((len(data) - size + 1,), kind, data, strides=(1,))
 
 
-def _lane(numbers: Array) -> tuple[int, ...] | None:
+def lane_of(numbers: Array) -> tuple[int, ...] | None:
     """Numbers as boundaries (``gtid.intervals``); None if one is there twice."""
     steps = np.diff(numbers)
     if (steps <= 0).any():

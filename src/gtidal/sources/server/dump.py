@@ -151,13 +151,21 @@ class Dump:
                 break
         return int(self._state[FILLED])
 
-    def ready(self) -> bool:
-        """Whether there is more without waiting."""
+    def arrived(self, target: memoryview) -> int:
+        """Bytes of the log that have come, perhaps none; it waits for no more than the rest of an event."""
+        room = np.frombuffer(target, np.uint8)
+        self._state[FILLED] = 0
+        while not self.ended and self.ready() and self._step(room) != FULL:
+            pass
+        return int(self._state[FILLED])
+
+    def ready(self, seconds: float = 0) -> bool:
+        """Whether there is more, if need be after so long a wait."""
         if self._have - self._state[AT] > 4 + HEADER_SIZE:
             return True
         waiting = self.connection.socket
         pending: Callable[[], int] = getattr(waiting, "pending", int)  # TLS has read more than it has given
-        return bool(pending() or select.select([waiting], [], [], 0)[0])
+        return bool(pending() or select.select([waiting], [], [], seconds)[0])
 
     def _step(self, target: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> int:
         code: int = kernel.packets.unpack(
