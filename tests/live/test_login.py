@@ -271,6 +271,27 @@ def test_question_at_a_terminal(mysql: MySQLServer) -> None:
         os.close(theirs)
 
 
+@pytest.mark.parametrize(
+    ("plugin", "question"), [("mysql_clear_password", b""), ("dialog", b"\x05Password: ")]
+)
+def test_bare_password(
+    mariadb: MariaDBServer, password: None, plugin: str, question: bytes, tmp_path: Path
+) -> None:
+    """Where everybody on the way could read it, whoever asks for the password itself does not get it."""
+    body = b"\xfe" + plugin.encode() + b"\0" + question
+    told: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as place, asking(mariadb, place, body, told):
+        said = problem(ServerAddress.parse(f"mysql://reader@127.0.0.1:{place.getsockname()[1]}/"))
+    assert f"{plugin} sends the bare password, and the connection is not encrypted" in said
+    assert b"reader" in told[0]
+    assert told[1] == b""
+    told.clear()
+    file = tmp_path / "s"
+    with socket.create_server(str(file), family=socket.AF_UNIX) as place, asking(mariadb, place, body, told):
+        problem(ServerAddress.parse(f"mysql://reader@/?socket={file}"), ConnectionLost)
+    assert told[1][4:] == PASSWORD.encode() + b"\0"
+
+
 # --- TLS
 
 
@@ -603,6 +624,26 @@ def answering(words: bytes) -> Iterator[int]:
         thread.start()
         yield place.getsockname()[1]
         thread.join()
+
+
+@contextmanager
+def asking(server: Server, place: socket.socket, body: bytes, told: list[bytes]) -> Iterator[None]:
+    """Somebody greets one caller as a server does that cannot encrypt, and asks a question; the answers are told."""
+    with socket.create_connection(("127.0.0.1", server.port)) as real:
+        greeting = real.recv(1000)
+
+    def ask_him() -> None:
+        caller, _ = place.accept()
+        with caller:
+            caller.sendall(greeting)
+            told.append(caller.recv(1000))
+            caller.sendall(struct.pack("<I", len(body) | 2 << 24) + body)
+            told.append(caller.recv(1000))
+
+    thread = threading.Thread(target=ask_him)
+    thread.start()
+    yield
+    thread.join()
 
 
 @contextmanager

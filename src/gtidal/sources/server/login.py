@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,6 +117,9 @@ def _settings(address: ServerAddress, host: Host) -> dict[str, Any]:
         "charset": "utf8mb4",
         "autocommit": True,
         "program_name": "gtidal",
+        "auth_plugin_map": {
+            name: partial(_BarePassword, name) for name in ("mysql_clear_password", "dialog")
+        },
         "connect_timeout": address.connect_timeout,
         "read_timeout": address.connect_timeout,  # who accepts and says nothing is out of reach, too
         **_tls(address),
@@ -130,6 +134,19 @@ def _open(settings: Mapping[str, Any], password: bytes, read_timeout: float | No
     connection._read_timeout = connection._current_timeout = read_timeout
     connection._sock.settimeout(read_timeout)
     return connection  # type: ignore[no-any-return]
+
+
+class _BarePassword:
+    """The ways to log in that send the password itself: PyMySQL would, also where everybody on the way reads it."""
+
+    def __init__(self, plugin: str, session: Any) -> None:
+        self._plugin = plugin
+        self._session = session
+
+    def authenticate(self, packet: Any) -> Any:
+        if not self._session._secure:
+            raise RuntimeError(f"{self._plugin} sends the bare password, and the connection is not encrypted")
+        return self._session._process_auth(self._plugin.encode(), packet)
 
 
 def _path(name: str | None) -> str | None:
@@ -295,7 +312,7 @@ def _problem(
         return ServerProblem(
             f"{where} does not encrypt, as tls={address.tls} asks for: set up TLS there, or leave out tls"
         )
-    if code == _NO_PLUGIN or isinstance(error, RuntimeError):  # that: a library is missing
+    if code == _NO_PLUGIN or isinstance(error, RuntimeError):  # a library is missing, or see above
         return ServerProblem(
             f"{where} wants {address.user} to log in in a way that is not possible here: {said};"
             " caching_sha2_password and mysql_native_password are"
