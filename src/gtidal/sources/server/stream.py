@@ -12,6 +12,8 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from gtidal.errors import ConnectionLost, DecodeError, LogsDiverged, ServerProblem
 from gtidal.events.format import MAGIC
 from gtidal.log.decoder import FIRST_EVENT
@@ -51,8 +53,10 @@ class ServerStream(io.RawIOBase):
         self._size = size
         self._at = 0
         self._dump: Dump | None = None
-        self._kept = bytearray(MAGIC)
+        self._kept = memoryview(np.empty(KEPT + _AT_A_TIME, np.uint8))
+        self._kept[: len(MAGIC)] = MAGIC
         self._first = 0  # the position of what is kept
+        self._behind = len(MAGIC)  # and that behind it
         self._pass_over = 0  # bytes of the dump that were read before the connection was lost
         self._created: bytes | None = None
         self._boundaries = [FIRST_EVENT]  # where some events begin
@@ -81,8 +85,9 @@ class ServerStream(io.RawIOBase):
         """Whether there is something to read without waiting, be it the end."""
         if self._size is not None or self._ended:
             return True
-        behind = self._first + len(self._kept)
-        return self._at < behind or (self._dump is not None and self._at == behind and self._dump.ready())
+        if self._at < self._behind:
+            return True
+        return self._dump is not None and self._at == self._behind and self._dump.ready()
 
     def readinto(self, buffer: WriteableBuffer) -> int:
         target = memoryview(buffer).cast("B")
@@ -91,9 +96,8 @@ class ServerStream(io.RawIOBase):
         if not len(target) or not self._have_kept():
             return 0
         begin = self._at - self._first
-        count = min(len(target), len(self._kept) - begin)
-        with memoryview(self._kept) as kept:
-            target[:count] = kept[begin : begin + count]
+        count = min(len(target), self._behind - self._at)
+        target[:count] = self._kept[begin : begin + count]
         self._at += count
         return count
 
@@ -107,56 +111,59 @@ class ServerStream(io.RawIOBase):
 
     def _have_kept(self) -> bool:
         """See that what comes next is kept; false at the end."""
-        while True:
-            behind = self._first + len(self._kept)
-            if self._first <= self._at < behind:
-                return True
-            if self._at < self._first or self._at > behind + _AHEAD:
+        while not self._first <= self._at < self._behind:
+            if self._at < self._first or self._at > self._behind + _AHEAD:
                 self._begin_at(self._at)
             elif not self._receive():
                 return False
+        return True
 
     def _begin_at(self, position: int) -> None:
         if self._dump is not None:
             self._dump.close()
             self._dump = None
         self._ended = False
-        self._pass_over = 0
         if position < FIRST_EVENT:
-            self._kept, self._first = bytearray(MAGIC), 0
+            self._first, self._behind = 0, len(MAGIC)
+            self._kept[: len(MAGIC)] = MAGIC
         else:
-            self._kept, self._first = bytearray(), position
+            self._first = self._behind = position
 
     def _receive(self) -> bool:
         if self._ended:
             return False
-        room = bytearray(_AT_A_TIME)
+        self._make_room()
+        room = self._kept[self._behind - self._first :]
         while True:
             try:
                 if self._dump is None:
-                    self._begin_dump(self._first + len(self._kept))
+                    self._begin_dump(self._behind)
                 assert self._dump is not None
-                got = self._dump.readinto(memoryview(room))
+                got = self._dump.readinto(room)
             except ConnectionLost as lost:
                 self._connect_again(lost)
                 continue
             self._remember(self._dump.begun)
-            if got <= self._pass_over and got:
-                self._pass_over -= got
-                continue
-            break
+            if not 0 < got <= self._pass_over:
+                break
+            self._pass_over -= got
         if not got:
             self._ended = True
             self.next_file = self._dump.next_file
             return False
-        with memoryview(room) as came:
-            self._kept += came[self._pass_over : got]
-        self._pass_over = 0
-        if len(self._kept) > KEPT:
-            gone = len(self._kept) - KEPT // 2
-            del self._kept[:gone]
-            self._first += gone
+        if self._pass_over:
+            got -= self._pass_over
+            room[:got] = bytes(room[self._pass_over : self._pass_over + got])
+            self._pass_over = 0
+        self._behind += got
         return True
+
+    def _make_room(self) -> None:
+        have = self._behind - self._first
+        if have > KEPT:
+            keep = KEPT // 2
+            self._kept[:keep] = self._kept[have - keep : have]
+            self._first = self._behind - keep
 
     def _remember(self, boundary: int) -> None:
         if boundary > self._boundaries[-1]:
@@ -210,7 +217,7 @@ class ServerStream(io.RawIOBase):
             time.sleep(pause)
             try:
                 self._check_server()
-                self._begin_dump(self._first + len(self._kept))
+                self._begin_dump(self._behind)
                 return
             except ConnectionLost as again:
                 lost = again
