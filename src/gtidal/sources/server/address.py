@@ -90,6 +90,8 @@ class ServerAddress:
     heartbeat: float = 10.0
     connect_timeout: float = 30.0
     semi_sync: bool = False
+    server_uuid: str | None = None
+    """Which server it has to be; None: whichever answers. MariaDB's servers have none: ``server-`` and their id."""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -283,6 +285,7 @@ _OPTIONS: dict[str, Callable[[str], Any]] = {
     "heartbeat": _seconds,
     "connect_timeout": _seconds,
     "semi_sync": _true_or_false,
+    "server_uuid": _words,
 }
 """What may stand behind the question mark: fields of the address."""
 _SYNONYMS = {"ssl_ca": "ca", "ssl_cert": "cert", "ssl_key": "key"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from gtidal.errors import ConnectionLost
+from gtidal.errors import ConnectionLost, LogsDiverged
 from gtidal.events.frame import HEADER_SIZE
 from gtidal.gtid import GtidSet, MariadbGtidSet
 from gtidal.log.decoder import FIRST_EVENT
@@ -60,7 +60,18 @@ class ServerLogs:
     def _asked(self) -> Connection:
         if self._connection is None:
             self._connection = self.connect()
+            self._check(self._connection.identity())
         return self._connection
+
+    def _check(self, found: Identity) -> None:
+        """Another server may answer at the same place."""
+        wanted = self._identity.uuid if self._identity is not None else self.address.server_uuid
+        if wanted is not None and wanted != found.uuid:
+            self.close()
+            raise LogsDiverged(
+                f"{self.host.title} is another server ({found.uuid}) than the one that was read before ({wanted}): its files are other files"
+            )
+        self._identity = found
 
     @property
     def host(self) -> Host:
@@ -72,7 +83,8 @@ class ServerLogs:
     @property
     def identity(self) -> Identity:
         if self._identity is None:
-            self._identity = self._asked().identity()
+            self._asked()
+        assert self._identity is not None
         return self._identity
 
     # --- what there is
