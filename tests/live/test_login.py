@@ -271,6 +271,17 @@ def test_question_at_a_terminal(mysql: MySQLServer) -> None:
         os.close(theirs)
 
 
+def test_other_ways(mariadb: MariaDBServer, password: None) -> None:
+    mariadb.execute("INSTALL SONAME 'auth_parsec'")
+    mariadb.execute(f"CREATE USER modern@localhost IDENTIFIED VIA parsec USING PASSWORD('{PASSWORD}')")
+    assert "wants modern to log in by means that are not at hand (" in problem(address_of(mariadb, "modern"))
+    mariadb.execute(
+        "CREATE USER nobody_here@localhost IDENTIFIED VIA unix_socket"
+    )  # for that user of the system
+    address = ServerAddress.parse(f"mariadb://nobody_here@/?socket={mariadb.socket}")
+    assert "refuses the login of nobody_here" in problem(address)
+
+
 @pytest.mark.parametrize(
     ("plugin", "question"), [("mysql_clear_password", b""), ("dialog", b"\x05Password: ")]
 )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import re
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +168,18 @@ def test_wrong_without_text() -> None:
 )
 def test_is_server(path: object, expected: bool) -> None:
     assert is_server(path) is expected
+
+
+def test_options_are_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "servers.md").read_text("utf-8")
+
+    def rows(section: str) -> set[str]:
+        return set(re.findall(r"`([a-z-]+)`", "".join(re.findall(r"^\|([^|]*)", section, re.MULTILINE))))
+
+    in_the_path = {"kind", "hosts", "user", "file"}
+    options = {field.name for field in fields(ServerAddress)} - in_the_path
+    assert rows(page.partition("\n## ")[0]) == {name.replace("_", "-") for name in options}
+    assert rows(page.partition("\n## TLS\n")[2].partition("\n## ")[0]) == {"tls", *TLS}
 
 
 text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)

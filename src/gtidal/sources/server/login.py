@@ -314,8 +314,8 @@ def _problem(
         )
     if code == _NO_PLUGIN or isinstance(error, RuntimeError):  # a library is missing, or see above
         return ServerProblem(
-            f"{where} wants {address.user} to log in in a way that is not possible here: {said};"
-            " caching_sha2_password and mysql_native_password are"
+            f"{where} wants {address.user} to log in by means that are not at hand ({said}):"
+            " give the account caching_sha2_password or mysql_native_password"
         )
     if code:
         return ServerProblem(f"{where}: {said} (error {code})")
