@@ -208,6 +208,7 @@ seconds = st.floats(0.001, 4294967)
         heartbeat=seconds,
         connect_timeout=seconds,
         semi_sync=st.booleans(),
+        server_uuid=st.none() | text,
     )
 )
 def test_text_and_back(address: ServerAddress) -> None:

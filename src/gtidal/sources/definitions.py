@@ -59,7 +59,7 @@ class ServerDefinitions:
 
     def __init__(self, url: str) -> None:
         self._address = ServerAddress.parse(url)
-        for part in ("file", "start", "stop", "follow"):
+        for part in ("file", "start", "stop", "follow", "server_uuid"):
             if getattr(self._address, part):
                 raise UsageError(
                     f"schema_from: {part}={getattr(self._address, part)!r} means nothing where tables are asked for;"
