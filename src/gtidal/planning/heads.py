@@ -74,7 +74,7 @@ class Looker:
             try:
                 reader.open()
                 found = Boundaries(reader, size - reader.head_size)
-                previous = _previous_gtids(found) if gtids else None
+                previous = previous_gtids(found) if gtids else None
                 samples = _ends(found) if ends else None
                 if reader.decoder.encrypts_events:
                     reader.next()  # only the first encrypted event shows whether the key fits
@@ -151,7 +151,7 @@ def _sample(events: Iterator[Seen]) -> Sample | None:
     )
 
 
-def _previous_gtids(boundaries: Boundaries) -> GtidSet | MariadbGtidSet | None:
+def previous_gtids(boundaries: Boundaries) -> GtidSet | MariadbGtidSet | None:
     for seen in boundaries.events(Place(FIRST_EVENT, boundaries.format), boundaries.head):
         if seen.kind in (PreviousGtids.code, GtidList.code):
             event = boundaries.event(seen.place.position, seen.size, seen.place.format)

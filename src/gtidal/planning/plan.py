@@ -14,8 +14,9 @@ from gtidal.planning.heads import Head, Looker
 from gtidal.planning.parts import SPLITTINGS, Part, Piece, ReadPlan
 from gtidal.planning.pruning import STOP_MARGIN, TimeWindow, by_gtid, by_time, narrowed
 from gtidal.requests import Request, check_options
-from gtidal.sources.files import LogFile, Meter, each_of, find_logs
+from gtidal.sources.files import LogFile, Meter, each_of
 from gtidal.sources.keyring import KeyStore
+from gtidal.sources.server.address import ServerAddress, is_server
 from gtidal.sources.storage import Storage
 
 Paths = str | Path | Iterable[str | Path]
@@ -45,25 +46,42 @@ def plan_read(
     many seconds a transaction may have been written after the time it bears; see ``planning.pruning``.
     ``least_parts``: parts are smaller than ``part_bytes`` where there would be fewer, down to 16 MB. ``meter`` counts the bytes that planning reads."""
     check_options(options)
+    paths = [paths] if isinstance(paths, str | Path) else list(paths)
     if splitting not in SPLITTINGS:
         raise UsageError(f"splitting={splitting!r}: {' or '.join(SPLITTINGS)}")
     if part_bytes < 1:
         raise UsageError(f"a part of {part_bytes} bytes: at least 1")
+    _check_addresses(paths)
     where = Storage(options.get("storage") if storage is None else storage)
-    found = find_logs(paths, where, recursive=recursive or options.get("recursive", False))
-    request = Request.of(found, options)
+    request = Request.of(paths, options, where, recursive=recursive or options.get("recursive", False))
+    found = request.found
     planner = _Planner(request, Looker(KeyStore(None, options.get("key_file")), meter or Meter()), view)
     planner.prune(len(found), time_margin)
     if least_parts > 1:
         part_bytes = min(part_bytes, max(SMALLEST_PART, planner.cost // least_parts))
     pieces = planner.pieces(part_bytes, splitting)
     return ReadPlan(
-        _packed(pieces, part_bytes),
+        packed(pieces, part_bytes),
         len(found),
         sum(file.size for file in found),
         sum(piece.length for group in pieces for piece in group),
         planner.pruned,
     )
+
+
+def _check_addresses(paths: list[str | Path]) -> None:
+    """Parts are read elsewhere, by options alone: what an address says besides would be lost on the way."""
+    for path in paths:
+        if is_server(path):
+            address = ServerAddress.parse(str(path))
+            if address.follow:
+                raise UsageError(
+                    f"{address.title}: follow=true is for a stream; this reads to the current end"
+                )
+            if address.start is not None or address.stop is not None:
+                raise UsageError(
+                    f"{address.title}: start and stop are options here, not a part of the address"
+                )
 
 
 class _Planner:
@@ -200,7 +218,7 @@ def _overlaps(piece: Piece, first: int | None, last: int | None) -> bool:
     return not before and not behind
 
 
-def _packed(files: Sequence[list[Piece]], part_bytes: int) -> list[Part]:
+def packed(files: Sequence[list[Piece]], part_bytes: int) -> list[Part]:
     """Small files together, in their order."""
     parts: list[Part] = []
     together: list[Piece] = []
