@@ -27,6 +27,7 @@ SUMMARIES = {
     "gtid": "Compare and combine GTID sets; the file to start from.",
     "query": "Spark SQL over logs: any view, any table in them.",
     "export": "Write a view or a table as Parquet, ORC, JSON or CSV.",
+    "archive": "Copy a server's logs byte by byte, and go on.",
     "bench": "Measure how fast logs are read here.",
     "demo": "Sample logs become tables; a tour of all commands.",
 }

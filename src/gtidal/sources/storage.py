@@ -121,6 +121,12 @@ class Storage:
         place = self._locate(uri)
         return place.system, place.path
 
+    @contextmanager
+    def writing(self, uri: Uri) -> Iterator[None]:
+        """What a storage refuses to take, in one sentence."""
+        with self._explained(uri, "write"):
+            yield
+
     # --- file systems
 
     def _locate(self, uri: Uri) -> Located:
@@ -184,7 +190,7 @@ class Storage:
     # --- errors
 
     @contextmanager
-    def _explained(self, uri: Uri) -> Iterator[None]:
+    def _explained(self, uri: Uri, doing: str = "read") -> Iterator[None]:
         from pyarrow import ArrowException
 
         try:
@@ -192,7 +198,7 @@ class Storage:
         except FileNotFoundError:
             raise UsageError(f"no such file or directory: {_shown(uri)}") from None
         except (OSError, ArrowException, ValueError) as error:
-            raise UsageError(f"cannot read {_shown(uri)}: {self._without_secrets(error)}") from None
+            raise UsageError(f"cannot {doing} {_shown(uri)}: {self._without_secrets(error)}") from None
 
     def _without_secrets(self, error: Exception) -> str:
         text = " ".join(str(error).split())

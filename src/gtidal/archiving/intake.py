@@ -1,0 +1,166 @@
+"""Bytes of a log come in, whole events go out: each compared with its checksum, and summed up.
+
+The same for what a server sends and for what is found in the archive after a crash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from gtidal.archiving.contents import Contents
+from gtidal.columnar import kernel
+from gtidal.columnar.index import ALL_GTIDS, Index
+from gtidal.columnar.windows import CHECKSUM, DATA, MARKED, SIZE
+from gtidal.errors import DecodeError, GtidalError, NotABinlog
+from gtidal.events.control import Ignorable
+from gtidal.events.format import MAGIC, Format, FormatDescription
+from gtidal.events.frame import HEADER_SIZE, compute_checksum
+from gtidal.events.header import IGNORABLE, IN_USE
+from gtidal.events.mariadb import StartEncryption
+from gtidal.log.decoder import FIRST_EVENT, MAX_EVENT_SIZE, Frame, LogDecoder, event_name
+
+ROOM = 8 << 20
+_LEAST_ROOM = 2 << 20
+FLAGS = 17
+"""Where an event's flags are."""
+_MARKED = memoryview((np.arange(256) == StartEncryption.code).astype(np.uint8))
+
+
+class Intake:
+    """One file of a log, from its beginning. Bytes are put into ``room``; ``take`` gives what is whole of them."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.contents = Contents()
+        self.format: FormatDescription | None = None
+        self.position = 0
+        """Behind the last whole event."""
+        self._sha256 = hashlib.sha256()
+        self._buffer = np.zeros(ROOM, np.uint8)
+        self._have = self._used = 0
+        self._index = Index(ROOM // 40)
+        self._decoder = LogDecoder(name)
+        self._problem: GtidalError | None = None
+
+    @property
+    def sha256(self) -> str:
+        """Of all whole events, with the in-use bit cleared."""
+        return self._sha256.hexdigest()
+
+    @property
+    def begun(self) -> int:
+        assert self.format is not None
+        return self.format.header.timestamp
+
+    def drop_rest(self) -> None:
+        """What is not whole, or not right, will come again."""
+        self._have = self._used
+        self._problem = None
+
+    def room(self) -> memoryview:
+        """Where the next bytes go. Raises what is wrong with those that came."""
+        if self._problem is not None:
+            raise self._problem
+        rest = self._have - self._used
+        wanted = max(ROOM, rest + max(self._missing(), _LEAST_ROOM))
+        if wanted != len(self._buffer):
+            grown = np.zeros(wanted, np.uint8)
+            grown[:rest] = self._buffer[self._used : self._have]
+            self._buffer = grown
+        elif self._used:
+            self._buffer[:rest] = self._buffer[self._used : self._have].copy()
+        self._have, self._used = rest, 0
+        return memoryview(self._buffer)[rest:]
+
+    def _missing(self) -> int:
+        """How many bytes of the event that was begun have not come."""
+        rest = self._buffer[self._used : self._have]
+        if len(rest) < HEADER_SIZE or not self.position:
+            return 0
+        size = int.from_bytes(rest[9:13].tobytes(), "little")
+        return max(min(size, MAX_EVENT_SIZE) - len(rest), 0)
+
+    def take(self, count: int) -> memoryview:
+        """So many bytes were put into the room; all whole events, until room is asked for again."""
+        self._have += count
+        base = self.position
+        if self.format is None:
+            self._take_head()
+        if self.format is not None:
+            self._walk(self.format.format, base)
+        self.position = base + self._used
+        whole = memoryview(self._buffer)[: self._used]
+        self._sha256.update(whole)
+        return whole
+
+    def _take_head(self) -> None:
+        """The magic and the format description, which tells whether there are checksums."""
+        data = self._buffer[: self._have]
+        if self._have >= len(MAGIC) and data[: len(MAGIC)].tobytes() != MAGIC:
+            raise NotABinlog("this is no binary log", file=self.name)
+        if self._have < FIRST_EVENT + HEADER_SIZE:
+            return
+        size = int.from_bytes(data[FIRST_EVENT + 9 : FIRST_EVENT + 13].tobytes(), "little")
+        if self._have < FIRST_EVENT + size:
+            return
+        data[FIRST_EVENT + FLAGS] &= ~IN_USE & 0xFF
+        frame = Frame(FIRST_EVENT, data[FIRST_EVENT : FIRST_EVENT + size].tobytes())
+        try:
+            self._decoder.accept(frame)
+            event = self._decoder.decode(frame)
+        except GtidalError as error:
+            raise error.at(file=self.name, position=FIRST_EVENT) from None
+        if not isinstance(event, FormatDescription):
+            raise DecodeError(
+                "a file does not begin with its format",
+                file=self.name,
+                position=FIRST_EVENT,
+                event=event.name,
+            )
+        self.format = event
+
+    def _walk(self, format: Format, base: int) -> None:
+        index = self._index
+        progress = memoryview(np.zeros(4, np.int64))
+        at = 0 if base else FIRST_EVENT
+        code = -1
+        while code not in (DATA, SIZE, CHECKSUM):
+            progress[1] = 0
+            code = kernel.walk.walk(
+                memoryview(self._buffer), at, self._have, format.header_length, 2 if format.has_checksums else 0,
+                _MARKED, memoryview(index.offsets), memoryview(index.sizes), memoryview(index.stops),
+                memoryview(index.types), memoryview(index.timestamps), memoryview(index.server_ids),
+                memoryview(index.flags), memoryview(index.positions), base, *ALL_GTIDS, progress,
+            )  # fmt: skip
+            at, index.count = progress[0], progress[1]
+            self.contents.add(self._buffer, index, format)
+            if code == MARKED:
+                self._write_over(at, format)
+        self._used = at
+        if code != DATA:
+            self._problem = self._judged(at, base + at)
+
+    def _write_over(self, at: int, format: Format) -> None:
+        """Of an encrypted log the server sends plain text, and yet the event that says it is encrypted, at which readers
+        would ask for a key. What stands there instead is one that they pass over."""
+        size = int.from_bytes(self._buffer[at + 9 : at + 13].tobytes(), "little")
+        event = self._buffer[at : at + size]
+        event[4] = Ignorable.code
+        event[FLAGS] |= IGNORABLE
+        if format.has_checksums:
+            checksum = compute_checksum(event[:-4].tobytes(), Ignorable.code)
+            event[-4:] = np.frombuffer(checksum.to_bytes(4, "little"), np.uint8)
+
+    def _judged(self, at: int, position: int) -> GtidalError:
+        """What is wrong with the event there."""
+        size = int.from_bytes(self._buffer[at + 9 : at + 13].tobytes(), "little")
+        frame = Frame(position, self._buffer[at : min(at + size, self._have)].tobytes())
+        try:
+            self._decoder.check(frame)
+        except GtidalError as error:
+            return error.at(file=self.name)
+        return DecodeError(
+            f"an event of {size} bytes", file=self.name, position=position, event=event_name(frame.type_code)
+        )
