@@ -38,6 +38,8 @@ import fetch_servers  # tools/fetch_servers.py
 START_SECONDS = 120
 STOP_SECONDS = 120
 MAX_SOCKET_PATH = 100  # the kernel's limit is 107 bytes
+CRASH_SAFE = ("--innodb-flush-log-at-trx-commit=1", "--innodb-doublewrite=ON")
+"""Without these a killed server forgets what it has committed and logged: its data no longer are what its log says."""
 TOOL_ENVIRONMENT = {"TZ": "UTC", "LC_ALL": "C", "PATH": os.environ.get("PATH", "/usr/bin:/bin")}
 
 
@@ -190,6 +192,40 @@ class Server:
 
     # What differs between the two kinds.
 
+    reader_options: ClassVar[tuple[str, ...]] = ()
+    """What its log reader needs in order to log in."""
+
+    def reset_logs(self) -> None:
+        """Remove all logs and all that is known of GTIDs; numbers begin anew."""
+        raise NotImplementedError
+
+    def follow(self, source: Self, settings: str = "") -> None:
+        """Become a read-only replica of `source` by GTIDs. MySQL needs GTIDs on both; MariaDB's replica keeps logs of
+        its own with --log-slave-updates."""
+        raise NotImplementedError
+
+    def wait_for(self, source: Self, seconds: int = 60) -> None:
+        """Wait until this replica has applied what `source` has in its logs now."""
+        raise NotImplementedError
+
+    def promote(self) -> None:
+        """Stop being a replica, and accept writes."""
+        raise NotImplementedError
+
+    @classmethod
+    def semi_sync_source(cls, seconds: int) -> list[str]:
+        """The options of a source whose commits wait so long for a replica's acknowledgement."""
+        raise NotImplementedError
+
+    @classmethod
+    def semi_sync_replica(cls) -> list[str]:
+        """The options of a replica that acknowledges."""
+        raise NotImplementedError
+
+    def acknowledged(self) -> int:
+        """How many commits of a semi-synchronous source were acknowledged."""
+        raise NotImplementedError
+
     @classmethod
     def default_binaries(cls) -> Binaries:
         raise NotImplementedError
@@ -237,6 +273,15 @@ class Server:
     @property
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
+
+    def adopt(self, logs: Sequence[Path]) -> None:
+        """Take copies of these logs for one's own, before the first start; the server goes on behind them."""
+        copies = [self.binlog_dir / log.name for log in logs]
+        for log, copy in zip(logs, copies, strict=True):
+            if log.stem != "binlog":
+                raise ServerError(f"{log}: a server's logs are called binlog.000001 and so on")
+            copy_folder(log, copy)
+        self.binlog_index.write_text("".join(f"{copy}\n" for copy in copies))
 
     def start(self, *more_options: str) -> None:
         """Start the server and wait until it answers. `more_options` hold for this start only."""
@@ -325,6 +370,11 @@ class Server:
         self.stop()
         self.start(*more_options)
 
+    def recover(self, *more_options: str) -> None:
+        """Kill the server at once and start it again: it repairs its data and its log. See `CRASH_SAFE`."""
+        self.crash()
+        self.start(*more_options)
+
     def log_tail(self) -> str:
         """The last lines of the server's error log."""
         lines = self.error_log.read_text(errors="replace").splitlines() if self.error_log.exists() else []
@@ -378,6 +428,29 @@ class Server:
         """Begin a new log file."""
         self.execute("FLUSH BINARY LOGS")
 
+    def purge_to(self, log: Path) -> None:
+        """Remove the logs before this one; ServerError if a reader of one of them keeps it."""
+        self.execute(f"PURGE BINARY LOGS TO '{log.name}'")
+        if self.binlogs()[0].name != log.name:
+            raise ServerError(f"{self.binlogs()[0].name} was not purged: it is being read")
+
+    def add_user(self, name: str, password: str, *privileges: str) -> None:
+        """A user who may do this and nothing else. No log tells of it: replicas keep users of their own."""
+        statements = [f"CREATE USER '{name}'@'localhost' IDENTIFIED BY '{password}'"]
+        if privileges:
+            statements.append(f"GRANT {', '.join(privileges)} ON *.* TO '{name}'@'localhost'")
+        self.execute(["SET sql_log_bin = 0", *statements, "SET sql_log_bin = 1"])
+
+    def require_tls(self) -> None:
+        """Refuse plain connections over TCP until the next start. Ours use TLS wherever a server offers it; a MariaDB
+        of ours does so with --ssl=ON."""
+        self.execute("SET GLOBAL require_secure_transport = ON")
+
+    def remote_options(self, port: int = 0) -> list[str]:
+        """What its log reader needs to read from this server, perhaps at another port: a proxy's."""
+        address = ["--host=127.0.0.1", f"--port={port or self.port}", "--user=root"]
+        return ["--read-from-remote-server", *address, *self.reader_options]
+
     def binlogs(self) -> list[Path]:
         """The log files, oldest first."""
         return numbered(self.binlog_dir, "binlog")
@@ -400,6 +473,7 @@ class Server:
 
 class MySQLServer(Server):
     name = "mysql"
+    reader_options = ("--get-server-public-key",)
     options = (
         *Server.options,
         "--mysqlx=OFF",
@@ -434,6 +508,34 @@ class MySQLServer(Server):
         [(value,)] = self.query("SELECT @@server_uuid")
         return str(value)
 
+    def take_uuid(self, uuid: str) -> None:
+        """Have this UUID from the next start on."""
+        (self.data_dir / "auto.cnf").write_text(f"[auto]\nserver-uuid={uuid}\n")
+
+    def reset_logs(self) -> None:
+        self.execute("RESET BINARY LOGS AND GTIDS")
+
+    @classmethod
+    def semi_sync_source(cls, seconds: int) -> list[str]:
+        timeout = f"--rpl-semi-sync-source-timeout={seconds * 1000}"
+        return ["--plugin-load-add=semisync_source.so", "--rpl-semi-sync-source-enabled=ON", timeout]
+
+    @classmethod
+    def semi_sync_replica(cls) -> list[str]:
+        return ["--plugin-load-add=semisync_replica.so", "--rpl-semi-sync-replica-enabled=ON"]
+
+    def acknowledged(self) -> int:
+        [(_, count)] = self.query("SHOW STATUS LIKE 'Rpl_semi_sync_source_yes_tx'")
+        return int(count)
+
+    def follow(self, source: MySQLServer, settings: str = "") -> None:
+        self.execute("SET GLOBAL super_read_only = ON")
+        self.replicate_from(source, ", ".join(filter(None, ("SOURCE_AUTO_POSITION=1", settings))))
+
+    def promote(self) -> None:
+        self.execute(["STOP REPLICA", "RESET REPLICA ALL", "SET GLOBAL super_read_only = OFF"])
+        self.execute("SET GLOBAL read_only = OFF")
+
     def replicate_from(self, source: MySQLServer, settings: str = "") -> None:
         """Become a replica of `source`, whose --server-id must differ; `settings` are added to CHANGE."""
         more = f", {settings}" if settings else ""
@@ -444,7 +546,6 @@ class MySQLServer(Server):
         self.execute("START REPLICA")
 
     def wait_for(self, source: MySQLServer, seconds: int = 60) -> None:
-        """Wait until this replica has applied what `source` has in its logs now."""
         [status] = source.query("SHOW BINARY LOG STATUS")
         [(result,)] = self.query("SELECT SOURCE_POS_WAIT(%s, %s, %s)", status[0], status[1], seconds)
         if result is None or result < 0:
@@ -453,6 +554,7 @@ class MySQLServer(Server):
 
 class MariaDBServer(Server):
     name = "mariadb"
+    reader_options = ("--skip-ssl",)
     options = (
         *Server.options,
         "--innodb-log-file-size=64M",
@@ -484,6 +586,28 @@ class MariaDBServer(Server):
             "--encrypt-binlog=ON",
         ]
 
+    def reset_logs(self) -> None:
+        self.execute("RESET MASTER")
+
+    @classmethod
+    def semi_sync_source(cls, seconds: int) -> list[str]:
+        return ["--rpl-semi-sync-master-enabled=ON", f"--rpl-semi-sync-master-timeout={seconds * 1000}"]
+
+    @classmethod
+    def semi_sync_replica(cls) -> list[str]:
+        return ["--rpl-semi-sync-slave-enabled=ON"]
+
+    def acknowledged(self) -> int:
+        [(_, count)] = self.query("SHOW STATUS LIKE 'Rpl_semi_sync_master_yes_tx'")
+        return int(count)
+
+    def follow(self, source: MariaDBServer, settings: str = "") -> None:
+        self.execute("SET GLOBAL read_only = ON")
+        self.replicate_from(source, ", ".join(filter(None, ("MASTER_USE_GTID=slave_pos", settings))))
+
+    def promote(self) -> None:
+        self.execute(["STOP SLAVE", "RESET SLAVE ALL", "SET GLOBAL read_only = OFF"])
+
     def replicate_from(self, source: MariaDBServer, settings: str = "") -> None:
         """Become a replica of `source`, whose --server-id must differ; `settings` are added to CHANGE."""
         more = f", {settings}" if settings else ""
@@ -494,7 +618,6 @@ class MariaDBServer(Server):
         self.execute("START SLAVE")
 
     def wait_for(self, source: MariaDBServer, seconds: int = 60) -> None:
-        """Wait until this replica has applied what `source` has in its logs now."""
         [status] = source.query("SHOW MASTER STATUS")
         [(result,)] = self.query("SELECT MASTER_POS_WAIT(%s, %s, %s)", status[0], status[1], seconds)
         if result is None or result < 0:
