@@ -6,7 +6,6 @@ loopback address. The server's own work is not counted.
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -43,12 +42,10 @@ def served(log: Path) -> Iterator[Measure]:
     python = environment()
     with short_temporary_folder() as folder:
         server = MySQLServer(folder / "s", *OPTIONS)
-        first = server.binlog_dir / "binlog.000001"
-        shutil.copyfile(log, first)
-        server.binlog_index.write_text(f"{first}\n")
+        server.adopt([log])
         try:
             server.start()
-            command = [str(python), "-E", str(READER), str(server.port), first.name]
+            command = [str(python), "-E", str(READER), str(server.port), log.name]
             yield Measure(PEER, log.stat().st_size, command, reports=True)
         finally:
             server.crash()
