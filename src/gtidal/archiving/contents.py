@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from gtidal.columnar.flat import distinct, lane_of, numbers_at
 from gtidal.columnar.index import Index
-from gtidal.columnar.surveying import lane_of, numbers_at
 from gtidal.columnar.windows import Array
 from gtidal.events.control import Ignorable, PreviousGtids
 from gtidal.events.format import Format, FormatDescription
@@ -86,8 +86,8 @@ class Contents:
             low, high, numbers = words[plain + _UUID], words[plain + _UUID + 8], words[plain + _GNO]
             while len(numbers):
                 of_this = (low == low[0]) & (high == high[0])
-                lane = lane_of(np.unique(numbers[of_this]))
-                assert lane is not None  # they are distinct now
+                lane = lane_of(numbers[of_this]) or lane_of(distinct(numbers[of_this]))
+                assert lane is not None
                 uuid = low[:1].tobytes() + high[:1].tobytes()
                 self._mysql.add_set(GtidSet.from_lanes([(uuid, "", lane)]))
                 low, high, numbers = low[~of_this], high[~of_this], numbers[~of_this]
@@ -101,14 +101,9 @@ class Contents:
             sequences, domains = numbers_at(data, "<u8")[offsets], numbers_at(data, "<u4")[offsets + 8]
             servers = index.server_ids[places]
             # Of each server in each domain the last one, in the order in which these come.
-            for place in _last_of_each(domains.astype(np.int64), servers):
+            keys = domains.astype(np.int64) << 32 | servers
+            for place in sorted(int(np.flatnonzero(keys == key)[-1]) for key in distinct(keys)):
                 self._mariadb.add(int(domains[place]), int(servers[place]), int(sequences[place]))
-
-
-def _last_of_each(domains: Array, servers: Array) -> list[int]:
-    pairs = np.stack((domains, servers), axis=1)[::-1]
-    _, firsts = np.unique(pairs, axis=0, return_index=True)
-    return sorted((len(pairs) - 1 - firsts).tolist())
 
 
 def _event(data: Array, index: Index, place: int, format: Format) -> object:

@@ -6,6 +6,7 @@ The same for what a server sends and for what is found in the archive after a cr
 from __future__ import annotations
 
 import hashlib
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
@@ -21,10 +22,13 @@ from gtidal.events.header import IGNORABLE, IN_USE
 from gtidal.events.mariadb import StartEncryption
 from gtidal.log.decoder import FIRST_EVENT, MAX_EVENT_SIZE, Frame, LogDecoder, event_name
 
-ROOM = 8 << 20
-_LEAST_ROOM = 2 << 20
+ROOM = 4 << 20
+_LEAST_ROOM = 1 << 20
+_WORTH_A_THREAD = 1 << 16
 FLAGS = 17
 """Where an event's flags are."""
+_HASHING = ThreadPoolExecutor(1, "gtidal-sha256")
+"""SHA-256 takes longer than all else that is done with the bytes; meanwhile the next ones come."""
 _MARKED = memoryview((np.arange(256) == StartEncryption.code).astype(np.uint8))
 
 
@@ -38,7 +42,9 @@ class Intake:
         self.position = 0
         """Behind the last whole event."""
         self._sha256 = hashlib.sha256()
+        self._hashed: Future[None] | None = None
         self._buffer = np.zeros(ROOM, np.uint8)
+        self._other = np.zeros(ROOM, np.uint8)  # which may be at the hashing still
         self._have = self._used = 0
         self._index = Index(ROOM // 40)
         self._decoder = LogDecoder(name)
@@ -47,6 +53,7 @@ class Intake:
     @property
     def sha256(self) -> str:
         """Of all whole events, with the in-use bit cleared."""
+        self._end_hashing()
         return self._sha256.hexdigest()
 
     @property
@@ -65,12 +72,9 @@ class Intake:
             raise self._problem
         rest = self._have - self._used
         wanted = max(ROOM, rest + max(self._missing(), _LEAST_ROOM))
-        if wanted != len(self._buffer):
-            grown = np.zeros(wanted, np.uint8)
-            grown[:rest] = self._buffer[self._used : self._have]
-            self._buffer = grown
-        elif self._used:
-            self._buffer[:rest] = self._buffer[self._used : self._have].copy()
+        target = self._other if wanted == len(self._other) else np.zeros(wanted, np.uint8)
+        target[:rest] = self._buffer[self._used : self._have]
+        self._buffer, self._other = target, self._buffer
         self._have, self._used = rest, 0
         return memoryview(self._buffer)[rest:]
 
@@ -92,8 +96,17 @@ class Intake:
             self._walk(self.format.format, base)
         self.position = base + self._used
         whole = memoryview(self._buffer)[: self._used]
-        self._sha256.update(whole)
+        self._end_hashing()
+        if len(whole) < _WORTH_A_THREAD:
+            self._sha256.update(whole)
+        else:
+            self._hashed = _HASHING.submit(self._sha256.update, whole)
         return whole
+
+    def _end_hashing(self) -> None:
+        if self._hashed is not None:
+            self._hashed.result()
+            self._hashed = None
 
     def _take_head(self) -> None:
         """The magic and the format description, which tells whether there are checksums."""

@@ -24,3 +24,23 @@ def is_one_of(values: Array, wanted: Iterable[int]) -> Array:
     for number in wanted:
         found |= values == number
     return found
+
+
+def numbers_at(data: Array, kind: str) -> Array:
+    """A view of bytes as the numbers that begin at each of them."""
+    size = np.dtype(kind).itemsize
+    return np.ndarray((len(data) - size + 1,), kind, data, strides=(1,))
+
+
+def lane_of(numbers: Array) -> tuple[int, ...] | None:
+    """Numbers as boundaries (``gtid.intervals``); None if one is there twice."""
+    steps = np.diff(numbers)
+    if (steps <= 0).any():
+        numbers = np.sort(numbers)
+        steps = np.diff(numbers)
+        if (steps == 0).any():
+            return None
+    breaks = np.flatnonzero(steps != 1)
+    firsts = numbers[np.concatenate(([0], breaks + 1))]
+    lasts = numbers[np.concatenate((breaks, [len(numbers) - 1]))]
+    return tuple(np.stack((firsts, lasts + 1), axis=1).reshape(-1).tolist())

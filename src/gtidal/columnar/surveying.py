@@ -19,7 +19,7 @@ import numpy as np
 from gtidal.columnar import kernel
 from gtidal.columnar.cells import NOT_OURS, RowEvents
 from gtidal.columnar.codes import NONE, ShapeCode, Txn
-from gtidal.columnar.flat import is_one_of
+from gtidal.columnar.flat import is_one_of, lane_of, numbers_at
 from gtidal.columnar.following import ASK, DONE, FULL, IS_ROWS, OPEN, TABLE, Followed, Follower
 from gtidal.columnar.plan import PlanBook
 from gtidal.columnar.windows import Array, Place, Window, WindowReader
@@ -239,26 +239,6 @@ class Ordinary:
 
 def _chosen(parts: tuple[Array, ...], which: Array) -> tuple[Array, ...]:
     return tuple(part[which] for part in parts)
-
-
-def numbers_at(data: Array, kind: str) -> Array:
-    """A view of bytes as the numbers that begin at each of them."""
-    size = np.dtype(kind).itemsize
-    return np.ndarray((len(data) - size + 1,), kind, data, strides=(1,))
-
-
-def lane_of(numbers: Array) -> tuple[int, ...] | None:
-    """Numbers as boundaries (``gtid.intervals``); None if one is there twice."""
-    steps = np.diff(numbers)
-    if (steps <= 0).any():
-        numbers = np.sort(numbers)
-        steps = np.diff(numbers)
-        if (steps == 0).any():
-            return None
-    breaks = np.flatnonzero(steps != 1)
-    firsts = numbers[np.concatenate(([0], breaks + 1))]
-    lasts = numbers[np.concatenate((breaks, [len(numbers) - 1]))]
-    return tuple(np.stack((firsts, lasts + 1), axis=1).reshape(-1).tolist())
 
 
 class Survey:

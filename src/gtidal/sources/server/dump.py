@@ -9,8 +9,10 @@ from __future__ import annotations
 import random
 import re
 import select
+import ssl
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NoReturn
 
 import numpy as np
@@ -88,7 +90,7 @@ class Dump:
         dump._prepare(connection, waits=False, mariadb=mariadb)
         dump.file = ""
         if isinstance(had, MariadbGtidSet):
-            connection.query(f"SET @slave_connect_state = '{had.one_line()}'")
+            connection.query(f"SET @slave_connect_state = '{had.positions().one_line()}'")
             command: Command = BinlogDump(flags=DUMP_NON_BLOCK, server_id=dump._server_id)
         else:
             flags = DUMP_NON_BLOCK | DUMP_USE_HEARTBEAT_V2
@@ -163,9 +165,16 @@ class Dump:
         """Whether there is more, if need be after so long a wait."""
         if self._have - self._state[AT] > 4 + HEADER_SIZE:
             return True
+        return self._is_waiting(seconds)
+
+    def _is_waiting(self, seconds: float) -> bool:
         waiting = self.connection.socket
         pending: Callable[[], int] = getattr(waiting, "pending", int)  # TLS has read more than it has given
         return bool(pending() or select.select([waiting], [], [], seconds)[0])
+
+    @property
+    def _is_tls(self) -> bool:
+        return isinstance(self.connection.socket, ssl.SSLSocket)
 
     def _step(self, target: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> int:
         code: int = kernel.packets.unpack(
@@ -176,7 +185,10 @@ class Dump:
             memoryview(self._state),
         )
         if code == DATA:
-            self._receive()
+            if (
+                not self._state[FILLED] or self.ready()
+            ):  # else what there is is given, before more is waited for
+                self._receive()
         elif code == OTHER:
             return self._take_other(target)
         elif code == REPLY:
@@ -196,6 +208,13 @@ class Dump:
             self._have, state[AT] = left, 0
         if self._have == len(self._received):
             self._received = np.concatenate((self._received, np.zeros_like(self._received)))
+        self._receive_some()
+        # TLS gives no more than 16 KB at a time. What is wrong behind these bytes comes up when they are used.
+        with suppress(ConnectionLost):
+            while self._is_tls and self._have < len(self._received) // 2 and self._is_waiting(0):
+                self._receive_some()
+
+    def _receive_some(self) -> None:
         host = self.connection.host.title
         try:
             got = self.connection.socket.recv_into(memoryview(self._received)[self._have :])
