@@ -27,6 +27,7 @@ from tests.live.servers import (
     MySQLServer,
     Server,
     ServerError,
+    run_mariadb_binlog,
     run_mysqlbinlog,
     short_temporary_folder,
 )
@@ -203,6 +204,35 @@ def test_what_the_writer_does_is_decided_by_its_seed(empty: MySQLServer, start_m
     assert logged_numbers(empty) == [row.number for row in first.rows()]
 
 
+def test_a_commit_without_an_answer(start_mariadb: StartMariaDB) -> None:
+    """A server is killed while a commit waits: once for a replica, which means it is done; once for a backup, which
+    means it is not. Each time the writer finds out."""
+    server = start_mariadb(*CRASH_SAFE, "--binlog-format=ROW")
+    stages = [f"BACKUP STAGE {stage}" for stage in ("START", "FLUSH", "BLOCK_DDL", "BLOCK_COMMIT")]
+    wait_for_a_replica = (
+        "SET GLOBAL rpl_semi_sync_master_timeout = 600000, GLOBAL rpl_semi_sync_master_enabled = ON"
+    )
+    with Writer(server, seed=9, flush_odds=0) as writer:
+        for number, (trouble, done) in enumerate([([wait_for_a_replica], True), (stages, False)]):
+            writer.wait_for(writer.count + 50)
+            with writer.resting():
+                server.execute(trouble)
+            wait_until(lambda: commits_waiting(server) == 1, "a commit waits")
+            known = writer.count
+            server.crash()
+            assert (logged_numbers(server)[-1] > known) == done
+            server.start()
+            writer.wait_for(known + 50)
+            assert writer.unknown_outcomes == number + 1
+    assert server.query(SELECT) == writer.rows()
+    assert logged_numbers(server) == [row.number for row in writer.rows()]
+
+
+def commits_waiting(server: Server) -> int:
+    [(count,)] = server.query("SELECT COUNT(*) FROM information_schema.processlist WHERE info = 'COMMIT'")
+    return int(count)
+
+
 def test_the_writer_notices_what_is_lost(empty: MySQLServer) -> None:
     writer = Writer(empty, seed=4)
     writer.start()
@@ -216,9 +246,10 @@ def test_the_writer_notices_what_is_lost(empty: MySQLServer) -> None:
         writer.stop()
 
 
-def logged_numbers(server: MySQLServer) -> list[int]:
+def logged_numbers(server: Server) -> list[int]:
     """The numbers that were inserted, in the order of the server's logs, as the tool tells them."""
-    text = run_mysqlbinlog("-v", "--base64-output=decode-rows", *server.binlogs()).decode()
+    run = run_mysqlbinlog if server.name == "mysql" else run_mariadb_binlog
+    text = run("-v", "--base64-output=decode-rows", *server.binlogs()).decode()
     lines = text.splitlines()
     return [
         int(lines[at + 2].partition("=")[2])

@@ -63,7 +63,8 @@ class Transaction(NamedTuple):
 
 
 class Writer:
-    """Writes in a thread of its own from `start` (or `with`) to `stop`. The database must not be there before."""
+    """Writes in a thread of its own from `start` (or `with`) to `stop`. The database must not be there before. A MariaDB
+    logs rows with --binlog-format=ROW only."""
 
     def __init__(
         self,
