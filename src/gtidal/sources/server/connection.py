@@ -65,7 +65,7 @@ class Connection:
     def __init__(self, address: ServerAddress, host: Host) -> None:
         self.address = address
         self.host = host
-        self._session: Any = connect(address, host)
+        self._session: Any = connect(address, host, read_timeout=address.connect_timeout)
 
     def close(self) -> None:
         # Not a polite goodbye: a server that sends its log does not listen.

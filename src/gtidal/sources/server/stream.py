@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import time
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,12 +38,19 @@ Connect = Callable[[], Connection]
 
 class ServerStream(io.RawIOBase):
     """``size``: how many bytes of the file there are, for those who want no more; None: until the server begins its next
-    file, waiting for what comes."""
+    file, waiting for what comes. ``pauses``: between attempts to connect again."""
 
     searchable = False
     """A new dump begins where an event does."""
 
-    def __init__(self, connect: Connect, identity: Identity, file: str, size: int | None) -> None:
+    def __init__(
+        self,
+        connect: Connect,
+        identity: Identity,
+        file: str,
+        size: int | None,
+        pauses: Sequence[float] = PAUSES,
+    ) -> None:
         super().__init__()
         self.name = file
         self.next_file: tuple[str, int] | None = None
@@ -51,6 +58,7 @@ class ServerStream(io.RawIOBase):
         self._connect = connect
         self._identity = identity
         self._size = size
+        self._pauses = pauses
         self._at = 0
         self._dump: Dump | None = None
         self._kept = memoryview(np.empty(KEPT + _AT_A_TIME, np.uint8))
@@ -60,6 +68,8 @@ class ServerStream(io.RawIOBase):
         self._pass_over = 0  # bytes of the dump that were read before the connection was lost
         self._created: bytes | None = None
         self._boundaries = [FIRST_EVENT]  # where some events begin
+        self._guessed = self._misled = False
+        """Whether the dump begins where an event is only supposed to begin; whether that was wrong."""
         self._ended = False
 
     def readable(self) -> bool:
@@ -85,9 +95,14 @@ class ServerStream(io.RawIOBase):
         """Whether there is something to read without waiting, be it the end."""
         if self._size is not None or self._ended:
             return True
-        if self._at < self._behind:
+        if self._at != self._behind:
             return True
-        return self._dump is not None and self._at == self._behind and self._dump.ready()
+        try:
+            if self._dump is None:
+                self._begin_dump(self._behind)
+            return self._dump is not None and self._dump.ready()
+        except (ConnectionLost, OSError, ValueError):
+            return True  # who reads will connect again, or see why not
 
     def readinto(self, buffer: WriteableBuffer) -> int:
         target = memoryview(buffer).cast("B")
@@ -143,6 +158,13 @@ class ServerStream(io.RawIOBase):
             except ConnectionLost as lost:
                 self._connect_again(lost)
                 continue
+            except (DecodeError, ServerProblem):
+                if not self._guessed:
+                    raise
+                self._misled = True  # no event begins there
+                self._begin_at(self._behind)
+                continue
+            self._guessed = self._misled = False
             self._remember(self._dump.begun)
             if not 0 < got <= self._pass_over:
                 break
@@ -172,26 +194,26 @@ class ServerStream(io.RawIOBase):
     def _begin_dump(self, position: int) -> None:
         """Servers send from where an event begins, below 4 GiB: begin there, and pass over what was not asked for."""
         known = self._boundaries[bisect_right(self._boundaries, min(position, _FURTHEST)) - 1]
-        if position > self._boundaries[-1] + _AHEAD and position <= _FURTHEST:
-            try:  # whoever goes ahead mostly knows where an event begins
-                self._dump, self._pass_over = self._new_dump(position), 0
-                return
-            except ConnectionLost:
-                raise
-            except (DecodeError, ServerProblem):
-                pass
-        self._dump, self._pass_over = self._new_dump(known), position - known
+        # Whoever goes far ahead mostly knows where an event begins.
+        self._guessed = (
+            position > self._boundaries[-1] + _AHEAD and position <= _FURTHEST and not self._misled
+        )
+        begin = position if self._guessed else known
+        self._dump, self._pass_over = self._new_dump(begin), position - begin
 
     def _new_dump(self, position: int) -> Dump:
         connection = self._connect()
         try:
-            dump = Dump(
-                connection, self.name, position, waits=self._size is None, mariadb=self._identity.mariadb
-            )
+            if connection.identity().uuid != self._identity.uuid:
+                raise LogsDiverged(
+                    f"{connection.host.title} is another server than before: its files are other files"
+                )
+            mariadb = self._identity.mariadb
+            dump = Dump(connection, self.name, position, waits=self._size is None, mariadb=mariadb)
+            self._check_same(connection, dump)
         except BaseException:
             connection.close()
             raise
-        self._check_same(connection, dump)
         return dump
 
     def _check_same(self, connection: Connection, dump: Dump) -> None:
@@ -201,7 +223,6 @@ class ServerStream(io.RawIOBase):
         if self._created is None:
             self._created = created
         elif self._created != created:
-            connection.close()
             raise LogsDiverged(
                 f"{connection.host.title} has another file of this name now: its logs were reset; start anew with start=oldest",
                 file=self.name,
@@ -213,23 +234,11 @@ class ServerStream(io.RawIOBase):
             self._remember(self._dump.begun)
             self._dump.close()
             self._dump = None
-        for pause in PAUSES:
+        for pause in self._pauses:
             time.sleep(pause)
             try:
-                self._check_server()
                 self._begin_dump(self._behind)
                 return
             except ConnectionLost as again:
                 lost = again
         raise lost
-
-    def _check_server(self) -> None:
-        connection = self._connect()
-        try:
-            found = connection.identity()
-        finally:
-            connection.close()
-        if found.uuid != self._identity.uuid:
-            raise LogsDiverged(
-                f"{connection.host.title} is another server than before: its files are other files"
-            )
