@@ -3,10 +3,9 @@ command line."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from gtidal.columnar.codes import FAILFAST, MODES
@@ -19,9 +18,13 @@ from gtidal.events.table_map import TableMap
 from gtidal.gtid import GtidSet, MariadbGtidSet, parse_gtid_set
 from gtidal.log.tables import GENERATED_KEY
 from gtidal.sources.definitions import read_definitions
-from gtidal.sources.files import LogFile
+from gtidal.sources.files import LogFile, find_logs
+from gtidal.sources.places import Position, where_of
+from gtidal.sources.server.address import ServerAddress, is_server
+from gtidal.sources.server.locating import reach
+from gtidal.sources.storage import Storage
 
-Position = tuple[str | None, int]
+Paths = str | Path | Iterable[str | Path]
 Settle = Callable[[TableMap], tuple[Column, ...]]
 
 OPTIONS = frozenset(
@@ -32,58 +35,20 @@ OPTIONS = frozenset(
 """Of all views."""
 FINDING = frozenset(("storage", "recursive"))
 """How paths are looked up."""
-_POSITION = re.compile(r"(?:(.+):)?(\d+)")
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
-
-
-def place_of(option: str, value: Any) -> tuple[Position | None, AnyGtidSet | None, int | None]:
-    """A position (file or None, offset), a GTID set, or a time in microseconds since 1970: one of the three."""
-    if value is None:
-        return None, None, None
-    if isinstance(value, GtidSet | MariadbGtidSet):
-        return None, value, None
-    if isinstance(value, datetime):
-        return None, None, microseconds(value)
-    if isinstance(value, int):
-        return (None, value), None, None
-    text = str(value).strip()
-    if _DATE.match(text):
-        try:
-            return None, None, microseconds(datetime.fromisoformat(text))
-        except ValueError as error:
-            raise UsageError(f"{option}={text!r}: {error}") from None
-    found = _POSITION.fullmatch(text)
-    if found and (found[1] is None or "." in found[1]):
-        return (found[1], int(found[2])), None, None
-    try:
-        return None, parse_gtid_set(text), None
-    except UsageError:
-        raise UsageError(
-            f"{option}={text!r} is no position (binlog.000024:197), no time (2026-11-16T10:00:00) and no GTID set"
-        ) from None
-
-
-def microseconds(moment: datetime) -> int:
-    """Since 1970; a time without a zone is UTC."""
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    span = moment - datetime(1970, 1, 1, tzinfo=UTC)
-    return (span.days * 86400 + span.seconds) * 1_000_000 + span.microseconds
 
 
 def selection_of(options: Mapping[str, Any]) -> Selection:
     """All that is asked for, positions apart."""
-    _, had, start_time = place_of("start", options.get("start"))
-    _, stop_gtids, stop_time = place_of("stop", options.get("stop"))
-    if stop_gtids is not None:
+    start, stop = where_of("start", options.get("start")), where_of("stop", options.get("stop"))
+    if stop.gtids is not None or stop.word is not None:
         raise UsageError("stop is a position or a time; for GTIDs use include_gtids")
     exclude = _gtids(options, "exclude_gtids")
-    if had is not None:
-        exclude = had if exclude is None else _united(exclude, had)
+    if start.gtids is not None:
+        exclude = start.gtids if exclude is None else _united(exclude, start.gtids)
     servers = _numbers(options, "server_ids")
     return Selection(
-        start_time=start_time,
-        stop_time=stop_time,
+        start_time=start.time,
+        stop_time=stop.time,
         include_gtids=_gtids(options, "include_gtids"),
         exclude_gtids=exclude,
         schemas=_words(options, "schemas"),
@@ -203,18 +168,47 @@ def chosen_columns(columns: Sequence[str] | None, names: list[str]) -> tuple[str
 class Request:
     """The files of a read, from where to where, and what is selected."""
 
+    found: list[LogFile]
+    """All that the paths mean."""
     files: list[LogFile]
+    """Those of them that are read."""
     start: int | None
     stop: int | None
+    exact: bool
+    """Whether a transaction is known to begin at the start."""
     selection: Selection
     settle: Settle | None
+    follow: ServerAddress | None
+    """Whose log is read on, when its end is reached."""
 
     @staticmethod
-    def of(files: list[LogFile], options: Mapping[str, Any]) -> Request:
-        start, _, _ = place_of("start", options.get("start"))
-        stop, _, _ = place_of("stop", options.get("stop"))
-        files, first, last = _between(files, start, stop)
-        return Request(files, first, last, selection_of(options), settle_of(options))
+    def of(
+        paths: Paths, options: Mapping[str, Any], storage: Storage | None = None, *, recursive: bool = False
+    ) -> Request:
+        given = [paths] if isinstance(paths, str | Path) else list(paths)
+        follow, exact = None, False
+        if len(given) == 1 and is_server(given[0]):
+            address = ServerAddress.parse(str(given[0]))
+            reached = reach(address, options.get("start"), options.get("stop"))
+            options = {**options, "start": reached.start, "stop": reached.stop}
+            found = [LogFile(uri, listed_size=size) for uri, size in reached.files]
+            follow, exact = address if address.follow else None, reached.exact
+        else:
+            _check_plain(given, options)
+            found = find_logs(given, storage, recursive=recursive)
+        start, stop = where_of("start", options.get("start")), where_of("stop", options.get("stop"))
+        files, first, last = _between(found, start.position, stop.position)
+        return Request(found, files, first, last, exact, selection_of(options), settle_of(options), follow)
+
+
+def _check_plain(paths: list[str | Path], options: Mapping[str, Any]) -> None:
+    """Several paths, or files: a word or an address does not say where to begin in them."""
+    if (word := where_of("start", options.get("start")).word) is not None:
+        raise UsageError(f"start={word} is for a server: name one, and nothing else")
+    for path in paths:
+        address = ServerAddress.parse(str(path)) if is_server(path) else None
+        if address is not None and (address.start or address.stop):
+            raise UsageError(f"{address.title}: an address with start or stop is the only path")
 
 
 def _between(

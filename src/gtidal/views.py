@@ -12,13 +12,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from threading import Condition, local
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gtidal.columnar.codes import FAILFAST
 from gtidal.errors import DecodeError, UsageError
 from gtidal.sources.files import LogFile, find_logs
 from gtidal.sources.keyring import KeyStore
+from gtidal.sources.server.locating import ServerUri
 from gtidal.sources.storage import Storage
 
 if TYPE_CHECKING:
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from gtidal.columnar.selection import AnyGtidSet
     from gtidal.columnar.table_schema import TableSchema
     from gtidal.gtid import GtidSet
+    from gtidal.log.tables import TableVersion
     from gtidal.requests import Request
 
 Paths = str | Path | Iterable[str | Path]
@@ -128,17 +132,19 @@ def rows(
     from gtidal.columnar.table_schema import TableSchema
     from gtidal.columnar.table_versions import find_versions_quickly
     from gtidal.columnar.windows import WindowReader
-    from gtidal.requests import Request, check_options
+    from gtidal.requests import check_options
 
     check_options(options, images)
     schema_name, dot, name = table.partition(".")
     if not dot or not schema_name or not name:
         raise UsageError(f"table={table!r}: name it with its schema, as in shop.orders")
     kernel.announce()
-    request = Request.of(_found(paths, options), options)
+    request = _request(paths, options)
     keys = KeyStore(None, options.get("key_file"))
-    versions = []
-    for file in request.files:
+    versions: list[TableVersion] = []
+    for file in chain(request.files, _before(request)):
+        if versions and file not in request.files:
+            break
         with file.open_raw() as stream:
             reader = WindowReader(stream, file.name, keys=keys, verify_checksum=False)
             reader.open()
@@ -151,8 +157,24 @@ def rows(
     return _table(shown, request, options, images, merged)
 
 
-def _found(paths: Paths, options: Mapping[str, Any]) -> list[LogFile]:
-    return find_logs(paths, Storage(options.get("storage")), recursive=options.get("recursive", False))
+def _request(paths: Paths, options: Mapping[str, Any]) -> Request:
+    from gtidal.requests import Request
+
+    storage = Storage(options.get("storage"))
+    request = Request.of(paths, options, storage, recursive=options.get("recursive", False))
+    mode = options.get("mode", FAILFAST)
+    if request.follow is not None and mode != FAILFAST:
+        raise UsageError(f"mode={mode} looks for the end of a log: it does not go with follow")
+    return request
+
+
+def _before(request: Request) -> Iterator[LogFile]:
+    """Of a log that is followed, the files before those that are read, the last first: where nothing was written yet,
+    they tell what a table looks like."""
+    if request.follow is not None:
+        every = replace(request.follow, file=None, start=None, follow=False)
+        files = find_logs(every.url())
+        yield from reversed(files[: [file.name for file in files].index(request.files[0].name)])
 
 
 def _named(files: list[LogFile]) -> str:
@@ -170,14 +192,14 @@ def _read(
 ) -> pa.RecordBatchReader:
     from gtidal.columnar import kernel
     from gtidal.columnar.views.changes import schema_of
-    from gtidal.requests import Request, check_options
+    from gtidal.requests import check_options
 
     check_options(options, images)
     if view == "changes":
         schema = schema_of(schema.names, images)
     shown = _Shown.of(view, schema, columns, options)
     kernel.announce()
-    return _table(shown, Request.of(_found(paths, options), options), options, images)
+    return _table(shown, _request(paths, options), options, images)
 
 
 class _Shown(NamedTuple):
@@ -241,14 +263,21 @@ def _threads(given: int | None) -> int:
 
 def _batches(shown: _Shown, request: Request, scan: Scan, threads: int) -> Iterator[pa.RecordBatch]:
     from gtidal.columnar.coalescing import coalesced
+    from gtidal.live import follow
 
     files = request.files
+    by_event = shown.view == "events"
+    if request.follow is not None:
+        stretch = _stretch(files[0], scan, request.start, None, by_event=by_event, exact=request.exact)
+        assert isinstance(files[0].path, ServerUri)
+        yield from follow(request.follow, files[0].path, stretch, shown.read, scan)
+        return
     last = len(files) - 1
     tasks: list[tuple[LogFile, Stretch]] = []
     for index, file in enumerate(files):
         start = request.start if index == 0 else None
         stop = request.stop if index == last else None
-        tasks.append((file, _stretch(file, scan, start, stop, by_event=shown.view == "events")))
+        tasks.append((file, _stretch(file, scan, start, stop, by_event=by_event, exact=request.exact)))
     if threads == 1 or (len(tasks) == 1 and files[0].size < 2 * _STRETCH):
         for file, stretch in tasks:
             yield from coalesced(_one(shown.read, file, scan, stretch))
@@ -256,18 +285,21 @@ def _batches(shown: _Shown, request: Request, scan: Scan, threads: int) -> Itera
     yield from coalesced(_in_parallel(shown.read, tasks, scan, threads))
 
 
-def _stretch(file: LogFile, scan: Scan, start: int | None, stop: int | None, *, by_event: bool) -> Stretch:
-    """Between two offsets, which users choose as they like."""
+def _stretch(
+    file: LogFile, scan: Scan, start: int | None, stop: int | None, *, by_event: bool, exact: bool
+) -> Stretch:
+    """Between two offsets, which users choose as they like; ``exact``: the start is known to be right."""
     from gtidal.columnar.scanning import Stretch
     from gtidal.columnar.splitting import Boundaries
     from gtidal.columnar.windows import WindowReader
 
-    if start is not None or stop is not None:
+    if (start is not None and not exact) or stop is not None:
         with file.open_raw() as stream:
             reader = WindowReader(stream, file.name, keys=scan.keys, window=_LOOK)
             reader.open()
             boundaries = Boundaries(reader, file.size - reader.head_size)
-            start, stop = boundaries.bounds(start, stop, by_event=by_event)
+            begin, stop = boundaries.bounds(None if exact else start, stop, by_event=by_event)
+            start = start if exact else begin
     return Stretch(start, stop)
 
 

@@ -72,6 +72,8 @@ class Stretch:
 class LogScan:
     """Reads one stretch of one log."""
 
+    follower_type = Follower
+
     def __init__(self, stream: BinaryIO, file: str, scan: Scan, stretch: Stretch | None = None) -> None:
         stretch = stretch or Stretch()
         self.file = file
@@ -87,7 +89,7 @@ class LogScan:
         )
         self.book = PlanBook(scan.settle)
         self.selector = Selector(scan.selection, self.book)
-        self.follower = Follower(self.reader.decoder, self.book)
+        self.follower = self.follower_type(self.reader.decoder, self.book)
         self.follower.keep_errors = True
         self._details = DetailWriter(self.follower)
         self._format: Format | None = None

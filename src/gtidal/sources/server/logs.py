@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from gtidal.errors import ConnectionLost, LogsDiverged
@@ -12,7 +12,7 @@ from gtidal.log.decoder import FIRST_EVENT
 from gtidal.sources.server.address import Host, ServerAddress
 from gtidal.sources.server.connection import Connection, Identity, Status
 from gtidal.sources.server.dump import Dump
-from gtidal.sources.server.stream import ServerStream
+from gtidal.sources.server.stream import PAUSES, ServerStream
 
 T = TypeVar("T")
 Place = tuple[str, int]
@@ -104,9 +104,9 @@ class ServerLogs:
             self.close()
             return ask(self._asked())
 
-    def stream(self, file: str, size: int | None) -> ServerStream:
+    def stream(self, file: str, size: int | None, pauses: Sequence[float] = PAUSES) -> ServerStream:
         """One file: ``size`` bytes of it, or all that is written until the server begins the next."""
-        return ServerStream(self.connect, self.identity, file, size)
+        return ServerStream(self.connect, self.identity, file, size, pauses)
 
     def locate(self, had: GtidSet | MariadbGtidSet) -> Place:
         """Where reading begins for one who has these GTIDs. Some behind it may be among them, too. Raises if the
@@ -120,12 +120,13 @@ class ServerLogs:
         return found or (before.file, before.position)
 
     def at_time(self, seconds: float) -> Place:
-        """The beginning of the file that was being written at a time; what was written before it is older."""
+        """The beginning of the file that was being written at a time; what was written before it is older. A file that
+        was begun in the same second comes behind some of that second."""
         files = [name for name, _ in self.files()]
         low, high = 0, len(files) - 1
         while low < high:
             middle = (low + high + 1) // 2
-            if self._created(files[middle]) <= seconds:
+            if self._created(files[middle]) < seconds:
                 low = middle
             else:
                 high = middle - 1
