@@ -67,7 +67,7 @@ def read_part(
 
     def batches() -> Iterator[pa.RecordBatch]:
         for piece in part.pieces:
-            file = LogFile.at(piece.path, where)
+            file = replace(LogFile.at(piece.path, where), listed_size=piece.size)
             stream = cast(BinaryIO, BoundedStream(file.open_raw(), piece.size, meter))
             with stream:
                 yield from _PieceReader(stream, piece, scan).batches(read)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -24,9 +26,9 @@ from gtidal.spark.errors import plain_errors
 from gtidal.spark.options import ReadOptions
 from gtidal.spark.schemas import arrow_schema, check_asked
 from gtidal.spark.servers import check_one_server
-from gtidal.spark.tables import find_table_schema
+from gtidal.spark.tables import find_table_schema, planned
 
-TASKS_PER_PROCESSOR = 4
+TASKS_PER_PROCESSOR = 2
 """As many tasks as that, if there is enough to read: the processors of the driver's machine are all that is known here of
 the cluster, and the last tasks should be short."""
 
@@ -54,7 +56,7 @@ class Snapshot:
         )
         pieces = (piece for part in plan.parts for piece in part.pieces)
         check_one_server(pieces, read.paths, Storage(read.storage))
-        table = None if read.table is None else find_table_schema(read, plan)
+        table = None if read.table is None else find_table_schema(read, planned(plan))
         return Snapshot(plan, columns_of(read, table), table)
 
 
@@ -97,6 +99,7 @@ class BatchReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, LogPartition):
             return  # Spark's own, where there is nothing to read
+        _settle_worker()
         read = self.read_options
         with plain_errors():
             try:
@@ -120,3 +123,10 @@ class BatchReader(DataSourceReader):
             file=conflict.file,
             position=conflict.position,
         )
+
+
+@cache
+def _settle_worker() -> None:
+    """Spark's worker collects garbage after every task, and would each time go through all that was ever imported, which
+    takes about as long as to decode 10 MB of a log."""
+    gc.freeze()

@@ -1,4 +1,4 @@
-"""The options of ``spark.read.format("binlog")``: one table, from which they are checked and documented.
+"""The options of ``spark.read`` and ``spark.readStream`` with the format ``binlog``: one table, from which they are checked and documented.
 
 All are checked together, so that one error tells of every wrong one. Names are in any case of letters, as Spark has it.
 """
@@ -18,6 +18,8 @@ from gtidal.errors import GtidalError, UsageError
 from gtidal.planning import SPLITTINGS, STOP_MARGIN
 from gtidal.requests import selection_of
 from gtidal.sources.definitions import read_definitions
+from gtidal.sources.places import where_of
+from gtidal.sources.server.address import TLS, ServerAddress, is_server
 
 VIEWS = ("changes", "events", "transactions")
 TYPED = "rows"
@@ -29,7 +31,14 @@ STORAGE_PREFIX = "fs."
 _SECRET = re.compile(r"secret|password|token|credential|access\.?key|encryption\.key", re.IGNORECASE)
 _SIZE = re.compile(r"(\d+)\s*([kmgtp]?)b?", re.IGNORECASE)
 _TABLE = re.compile(r"[^.]+\..+")
+_HAS_PORT = re.compile(r"^(?:[^\[\]:]*|\[[^\]]*\]):")
 _CREATE_TABLE = re.compile(r"\bcreate\b.*\btable\b", re.IGNORECASE | re.DOTALL)
+
+_PASSWORDS = ("password", "passwd", "pass", "pwd")
+_PASSWORD_SEEN = (
+    "Spark shows options in its plans: put the password into a file (passwordFile), into an option file (optionFile), or into "
+    "MYSQL_PWD in the environment of the driver and the executors"
+)
 
 Parse = Callable[[str], Any]
 
@@ -50,6 +59,10 @@ class Option:
     """Those it means something for."""
     filter: str | None = None
     """Its name among the options of ``gtidal.changes``; None: it is Spark's alone."""
+    server: str | None = None
+    """Its name in a server's address."""
+    stream: bool = False
+    """Whether it is for streams alone."""
 
 
 # --- what values are
@@ -80,6 +93,12 @@ def size_in_bytes(text: str) -> int:
 def seconds(text: str) -> int:
     if not re.fullmatch(r"\d{1,9}", text.strip()):
         raise Wrong("it is a number of seconds")
+    return int(text)
+
+
+def number(text: str) -> int:
+    if not re.fullmatch(r"[1-9]\d{0,17}", text.strip()):
+        raise Wrong("it is a number, at least 1")
     return int(text)
 
 
@@ -151,6 +170,21 @@ OPTIONS = (
     Option("recursive", "folders with all folders below them", true_or_false, "false"),
     Option("maxPartitionBytes", "how much of a log one task reads at the most (`64m`); larger files are read by several tasks, small ones together", size_in_bytes, "128m"),
     Option("splitting", "how a large file is cut: `search` finds boundaries near each cut, `walk` goes from transaction to transaction", one_of(SPLITTINGS), "search"),
+    Option("host", "a server instead of a path: `db1`, `db1:3307`; several with commas between have the same history, and the next is tried when one is out of reach", words, server="hosts"),
+    Option("port", "of hosts that do not say theirs", number, "3306", server="port"),
+    Option("user", "who logs in", words, server="user"),
+    Option("passwordFile", "a file that holds the password and nothing else, at the same place on every machine; else `MYSQL_PWD` in the environment is taken", words, server="password_file"),
+    Option("optionFile", "a `my.cnf` with user, password and TLS files, at the same place on every machine", words, server="option_file"),
+    Option("tls", "how connections are encrypted: " + ", ".join(f"`{mode}`" for mode in TLS), one_of(TLS), server="tls"),
+    Option("ca", "the certificates to trust", words, server="ca"),
+    Option("cert", "our own certificate", words, server="cert"),
+    Option("key", "the key of that certificate", words, server="key"),
+    Option("serverId", "what every connection registers as; a random high number for each if there is none: servers end a reader when another with the same id comes", number, server="server_id"),
+    Option("heartbeat", "seconds after which an idle server says that it is there", number, "10", server="heartbeat"),
+    Option("connectTimeout", "seconds that a server has for the connection and the login", number, "30", server="connect_timeout"),
+    Option("archive", "a folder with older logs of the server: the stream begins there, and goes on at the server", words, stream=True),
+    Option("maxBytesPerTrigger", "how much of the log a micro-batch holds at the most (`64m`); a transaction is never split", size_in_bytes, stream=True),
+    Option("maxRowsPerTrigger", "how many rows a micro-batch holds at the most, before filters; a transaction is never split", number, stream=True),
 )  # fmt: skip
 BY_NAME = {option.name.lower(): option for option in OPTIONS}
 
@@ -172,12 +206,19 @@ class ReadOptions:
     part_bytes: int
     splitting: str
     time_margin: int
+    server: ServerAddress | None = None
+    """Where the log is, if not in files; among the paths, too."""
+    archive: str | None = None
+    most_bytes: int | None = None
+    most_rows: int | None = None
+    for_streams: tuple[str, ...] = ()
+    """The options that mean something for streams alone."""
 
     @staticmethod
     def parse(given: Mapping[str, str]) -> ReadOptions:
         """``given``: all that Spark hands over, the paths among them."""
         own = {name.lower(): value for name, value in given.items()}
-        problems: list[str] = []
+        problems = [f"{name}: {_PASSWORD_SEEN}" for name in list(own) if name in _PASSWORDS and own.pop(name)]
         paths = _paths(own, problems)
         storage = {name: own.pop(name) for name in list(own) if name.startswith(STORAGE_PREFIX)}
         problems += [
@@ -196,6 +237,7 @@ class ReadOptions:
             for name, option in BY_NAME.items()
             if name in own and view in (*VIEWS, TYPED) and view not in option.views
         ]
+        server = _server(own, values, paths, problems)
         if problems:
             raise UsageError("; ".join(problems))
         filters = {
@@ -204,7 +246,7 @@ class ReadOptions:
             if option.filter is not None and option.name.lower() in own
         }
         return ReadOptions(
-            paths=paths,
+            paths=paths if server is None else [server.url()],
             view=view,
             table=values["table"],
             filters=filters,
@@ -216,7 +258,24 @@ class ReadOptions:
             part_bytes=values["maxPartitionBytes"],
             splitting=values["splitting"],
             time_margin=values["timeMargin"],
+            server=server,
+            archive=values["archive"],
+            most_bytes=values["maxBytesPerTrigger"],
+            most_rows=values["maxRowsPerTrigger"],
+            for_streams=tuple(
+                option.name for option in OPTIONS if option.stream and option.name.lower() in own
+            ),
         )
+
+    @property
+    def starts_with_a_word(self) -> bool:
+        """``now`` or ``oldest``: a place that streams begin at."""
+        return where_of("start", self.filters.get("start")).word is not None
+
+    def check_for_batch(self) -> None:
+        """Raise if an option is for streams alone."""
+        if self.for_streams:
+            raise UsageError(f"{', '.join(self.for_streams)}: for streams alone, use spark.readStream")
 
 
 def _titled(view: str) -> str:
@@ -234,9 +293,43 @@ def _paths(own: dict[str, str], problems: list[str]) -> list[str]:
             problems.append("paths is a JSON list; it is simpler to give a list to load()")
     if "path" in own:
         paths.append(own.pop("path"))
-    if not paths and not problems:
-        problems.append("no path was given: load() takes a binlog file, a folder, a glob or an .index file")
+    if not paths and not problems and "host" not in own:
+        problems.append(
+            "no path was given: load() takes a binlog file, a folder, a glob, an .index file or the address of a server"
+        )
     return paths
+
+
+def _server(
+    own: Mapping[str, str], values: Mapping[str, Any], paths: list[str], problems: list[str]
+) -> ServerAddress | None:
+    """The server that options describe, or the address that stands in the place of a path."""
+    given = {
+        option.server: values[option.name]
+        for option in OPTIONS
+        if option.server and option.name.lower() in own
+    }
+    titles = ", ".join(option.name for option in OPTIONS if option.server in given)
+    try:
+        if "hosts" not in given:
+            if given:
+                problems.append(f"{titles}: for a server, name its host, too")
+            addresses = [ServerAddress.parse(path) for path in paths if is_server(path)]
+            return addresses[0] if addresses and len(paths) == 1 else None
+        if paths:
+            problems.append(f"host={own['host']!r} and the path {paths[0]}: give one of the two")
+        if problems:
+            return None
+        port = given.pop("port", 3306)
+        named = ",".join(
+            each if _HAS_PORT.search(each) else f"{each}:{port}"
+            for each in re.split(r"\s*,\s*", given.pop("hosts").strip())
+        )
+        hosts = ServerAddress.parse(f"mysql://{named}/").hosts
+        return ServerAddress(kind="mysql", hosts=hosts, **given)
+    except UsageError as error:
+        problems.append(str(error))
+        return None
 
 
 def _values(own: Mapping[str, str], problems: list[str]) -> dict[str, Any]:
@@ -272,6 +365,8 @@ def markdown_table() -> str:
 
 
 def _only(option: Option) -> str:
+    if option.stream:
+        return " (streams)"
     if len(option.views) > 3:
         return ""
     return " (" + ", ".join("with `table`" if view == TYPED else f"`{view}`" for view in option.views) + ")"

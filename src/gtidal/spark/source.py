@@ -13,11 +13,13 @@ from pyspark.sql.datasource import DataSource
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
+    from gtidal.columnar.table_schema import TableSchema
     from gtidal.spark.batch import BatchReader, Snapshot
+    from gtidal.spark.stream import StreamReader
 
 
 class BinlogSource(DataSource):
-    """``spark.read.format("binlog")``. Little is imported before it is used: Spark's processes are many."""
+    """``spark.read`` and ``spark.readStream`` with the format ``binlog``. Little is imported before it is used: Spark's processes are many."""
 
     def __init__(self, options: dict[str, str]) -> None:
         from gtidal.spark.errors import plain_errors
@@ -27,25 +29,47 @@ class BinlogSource(DataSource):
         with plain_errors():
             self.read = ReadOptions.parse(options)
         self._snapshot: Snapshot | None = None
+        self._table: TableSchema | None = None
 
     @classmethod
     def name(cls) -> str:
         return "binlog"
 
     def schema(self) -> StructType:
-        from gtidal.spark.batch import Snapshot
+        from gtidal.spark.batch import Snapshot, columns_of
         from gtidal.spark.errors import plain_errors
         from gtidal.spark.schemas import spark_schema
 
         with plain_errors():
-            self._snapshot = Snapshot.of(self.read)
-            return spark_schema(self._snapshot.columns)
+            # Spark does not say whether this becomes a stream. What lies on servers is looked at when that is known.
+            if self.read.server is None and not self.read.for_streams and not self.read.starts_with_a_word:
+                self._snapshot = Snapshot.of(self.read)
+                self._table = self._snapshot.table
+                return spark_schema(self._snapshot.columns)
+            self._find_table()
+            return spark_schema(columns_of(self.read, self._table))
+
+    def _find_table(self) -> None:
+        from gtidal.spark.tables import find_table_schema, listed
+
+        if self.read.table is not None and self._table is None:
+            self._table = find_table_schema(self.read, listed(self.read))
 
     def reader(self, schema: StructType) -> BatchReader:
         from gtidal.spark.batch import BatchReader, Snapshot
         from gtidal.spark.errors import plain_errors
 
         with plain_errors():
+            self.read.check_for_batch()
             # Each task gets this source pickled, and need not know of the others' parts.
             snapshot, self._snapshot = self._snapshot or Snapshot.of(self.read), None
             return BatchReader(self.read, snapshot, schema)
+
+    def streamReader(self, schema: StructType) -> StreamReader:  # Spark's name
+        from gtidal.spark.errors import plain_errors
+        from gtidal.spark.stream import StreamReader
+
+        with plain_errors():
+            self._snapshot = None
+            self._find_table()
+            return StreamReader(self.read, self._table, schema)
