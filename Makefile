@@ -47,6 +47,7 @@ sanitize: $(READY) ## the kernel under the address and undefined-behaviour sanit
 bench: $(READY) servers ## measure gtidal, mysqlbinlog and others on logs of a real server
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/spark.py
+	$(BIN)/python bench/live.py
 
 lint: $(READY) ## format check, lint, types
 	$(BIN)/ruff format --check .

@@ -1,25 +1,33 @@
 """The live bench: a real server on the loopback address sends the bench's logs, and each reader takes them from there.
 
-    python bench/live.py [--rounds 3] [--only oltp|bulk]
+    python bench/live.py [--rounds 3] [--only oltp|bulk] [--no-spark]
 
-Reader and server work at the same time, so both processors are theirs and the clock on the wall counts. What the tool
-has copied is compared with the logs, byte for byte.
+Reader and server work at the same time, so both processors are theirs and the clock on the wall counts. What was
+copied is compared with the logs, byte for byte. At the end a streaming query's latency: from a commit to the row in
+the sink.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import statistics
+import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 from make_logs import OPTIONS, ROOT, WORKLOADS, Workload, log_of
-from run import machine
+from peer import PEER, served
+from run import PEER_SLICE, Bar, machine, ratio, show_bars
 
-from gtidal.cli.bench import ROUNDS, Measure, Result, run_all, show_results
+from gtidal.cli.bench import CHILD, COMMAND, ROUNDS, Measure, Result, beginning, run_all, show_results
 from gtidal.cli.progress import telling
 from gtidal.cli.screen import Screen
 from gtidal.events.transaction import GtidEvent
@@ -28,6 +36,23 @@ from tests.live.copies import assert_identical
 from tests.live.servers import MySQLServer, numbered, short_temporary_folder
 
 TOOL_RAW = "mysqlbinlog -R --raw"
+SOCKET = "plain socket"
+LIVE, FILES, FILES_2 = "changes, live", "changes, files", "changes, files, 2 threads"
+ARCHIVE = "archive --once"
+STREAM, BATCH = "Spark: changes, live, AvailableNow", "Spark: changes, files, batch"
+
+BARS = (
+    Bar("oltp", LIVE, FILES, 0.6, "wall"),
+    Bar("bulk", LIVE, FILES, 0.6, "wall"),
+    Bar("oltp", LIVE, PEER, 100, "wall"),
+    Bar("bulk", LIVE, PEER, 100, "wall"),
+    Bar("oltp", ARCHIVE, TOOL_RAW, 2, "wall"),
+    Bar("bulk", ARCHIVE, TOOL_RAW, 1, "wall"),
+    Bar("oltp", STREAM, BATCH, 0.6, "wall"),
+    Bar("bulk", STREAM, BATCH, 0.6, "wall"),
+)
+COMMITS = 60
+"""Of which the latency is measured."""
 
 
 @contextmanager
@@ -51,44 +76,220 @@ def first_uuid(log: Path) -> str:
         return next(event.gtid.uuid for event in events if isinstance(event, GtidEvent) and event.gtid)
 
 
-def tool_measure(server: MySQLServer, logs: Sequence[Path], target: Path) -> Measure:
-    """The tool copies the logs into the folder `target`."""
-    command = [str(server.binaries.reader), "--no-defaults", *server.remote_options(), "--raw"]
-    names = [log.name for log in logs]
-    size = sum(log.stat().st_size for log in logs)
-    return Measure(TOOL_RAW, size, [*command, f"--result-file={target}/", *names], cores=2)
+# --- what is measured
 
 
-def measure(workload: Workload, rounds: int) -> list[Result]:
-    folder = log_of(workload).parent
-    logs = numbered(folder, "binlog")
-    with serve_logs(folder) as server, tempfile.TemporaryDirectory() as target, telling() as tell:
-        measures = [tool_measure(server, logs, Path(target))]
-        results = run_all(measures, rounds, lambda text: tell(f"{workload.name}, {text}"))
-        for log in logs if results[0].runs else ():
-            assert_identical(Path(target) / log.name, log)
+def measures(server: MySQLServer, log: Path, target: Path) -> list[Measure]:
+    size = log.stat().st_size
+    url = f"mysql://root@127.0.0.1:{server.port}/"
+
+    def drain(title: str, path: str, threads: int) -> Measure:
+        work = {"view": "changes", "paths": [path], "options": {"threads": threads}}
+        return Measure(
+            title, size, [sys.executable, "-c", CHILD, "drain", json.dumps(work)], reports=True, cores=2
+        )
+
+    copy = [sys.executable, "-c", COMMAND, "archive", f"{url}?tls=off", str(target / "archive"), "--once"]
+    raw = [str(server.binaries.reader), "--no-defaults", *server.remote_options(), "--raw"]
+    return [
+        Measure(SOCKET, size, [sys.executable, __file__, "--socket", url, log.name, str(size)], True, 2),
+        drain(LIVE, f"{url}{log.name}?tls=off", 1),
+        drain(FILES, str(log), 1),
+        drain(FILES_2, str(log), 2),
+        Measure(ARCHIVE, size, ["sh", "-c", 'rm -rf "$1"; shift; exec "$@"', "-", copy[4], *copy], cores=2),
+        Measure(TOOL_RAW, size, [*raw, f"--result-file={target}/", log.name], cores=2),
+    ]
+
+
+def drain_socket(url: str, file: str, size: int) -> None:
+    """What the server sends and the system hands over, looked at by nobody: the limit of all readers."""
+    from gtidal.events.protocol import DUMP_NON_BLOCK, BinlogDump
+    from gtidal.sources.server.address import ServerAddress
+    from gtidal.sources.server.connection import Connection
+
+    address = ServerAddress.parse(f"{url}?tls=off")
+    connection = Connection(address, address.hosts[0])
+    connection.announce("socket", semi_sync=False, mariadb=False)
+    room = bytearray(1 << 20)
+    wall, cpu, got = time.perf_counter(), time.process_time(), 0
+    connection.send(BinlogDump(flags=DUMP_NON_BLOCK, server_id=4712, file=file))
+    while got < size:
+        got += connection.socket.recv_into(room)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    connection.close()
+    print(json.dumps({"wall": wall, "cpu": cpu, "memory": 0, "rows": None}))
+
+
+# --- Spark, in a process of its own
+
+
+def spark_measures(server: MySQLServer, log: Path, small: Path) -> list[Measure]:
+    size = log.stat().st_size
+
+    def of(title: str, job: str) -> Measure:
+        command = [sys.executable, __file__, "--spark", job, str(server.port), str(log), str(small)]
+        return Measure(title, size, command, reports=True, cores=2)
+
+    return [of(STREAM, "stream"), of(BATCH, "batch")]
+
+
+def run_spark(job: str, port: str, log: str, small: str) -> None:
+    """Once on a small log, so that Java is warm, then timed. The files are read in one partition for each processor
+    and more; a server sends a file to one reader."""
+    from gtidal.spark import session
+
+    spark = session(master="local[2]")
+
+    def batch(path: str) -> None:
+        spark.read.format("binlog").load(path).write.format("noop").mode("overwrite").save()
+
+    def stream() -> None:
+        reader = spark.readStream.format("binlog").option("host", f"127.0.0.1:{port}")
+        frame = reader.option("user", "root").option("tls", "off").option("start", "oldest").load()
+        with tempfile.TemporaryDirectory() as checkpoint:
+            writer = frame.writeStream.format("noop").option("checkpointLocation", checkpoint)
+            writer.trigger(availableNow=True).start().awaitTermination()
+
+    batch(small)
+    batch(small)
+    started = time.perf_counter()
+    if job == "stream":
+        stream()
+    else:
+        batch(log)
+    wall = time.perf_counter() - started
+    spark.stop()
+    print(json.dumps({"wall": wall, "cpu": wall, "memory": 0, "rows": None}))
+
+
+# --- latency
+
+
+def latency(folder: Path) -> tuple[float, float]:
+    """Seconds from a commit to its row in the sink's files, at a trigger of 100 ms: median and 99th percentile."""
+    with MySQLServer.temporary(*OPTIONS) as server:
+        server.execute("CREATE DATABASE live; CREATE TABLE live.t (a INT PRIMARY KEY)")
+        sink = folder / "sink"
+        command = [
+            *(sys.executable, "-c", COMMAND, "stream", f"mysql://root@127.0.0.1:{server.port}/?start=now"),
+            *("--view", "changes", "--to", str(sink), "--checkpoint", str(folder / "checkpoint")),
+            *("--trigger", "100ms"),
+        ]
+        with (folder / "stream.log").open("wb") as said:
+            process = subprocess.Popen(command, stdout=said, stderr=said)
+            try:
+                return _latencies(server, sink, process)
+            finally:
+                process.terminate()
+                process.wait(60)
+
+
+def _latencies(server: MySQLServer, sink: Path, process: subprocess.Popen[bytes]) -> tuple[float, float]:
+    import pyarrow.parquet as pq
+
+    seen: dict[int, float] = {}
+    known: set[Path] = set()
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.is_set():
+            for path in set(sink.glob("**/*.parquet")) - known:
+                known.add(path)
+                now = time.perf_counter()
+                for after in pq.read_table(path, columns=["position"])["position"].to_pylist():
+                    seen.setdefault(after, now)
+            time.sleep(0.005)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    committed: list[tuple[int, float]] = []
+    number = 0
+    while not seen:  # until the query runs
+        if process.poll() is not None or number > 600:
+            raise RuntimeError("gtidal stream gave no row")
+        number += 1
+        server.execute(f"INSERT INTO live.t VALUES ({number})")
+        time.sleep(0.2)
+    for _ in range(COMMITS + 20):
+        number += 1
+        server.execute(f"INSERT INTO live.t VALUES ({number})")
+        end = int(server.query("SHOW BINARY LOG STATUS")[0][1])
+        committed.append((end, time.perf_counter()))
+        time.sleep(0.15)
+    time.sleep(3)
+    ended.set()
+    watcher.join()
+    rows = sorted(seen.items())
+    waits = []
+    for end, moment in committed[20:]:
+        arrived = [when for position, when in rows if position < end]
+        if arrived and rows[len(arrived) - 1][0] < end:
+            waits.append(rows[len(arrived) - 1][1] - moment)
+    if len(waits) < COMMITS // 2:
+        raise RuntimeError(f"{len(waits)} of {COMMITS} rows arrived")
+    waits.sort()
+    return statistics.median(waits), waits[min(len(waits) - 1, int(len(waits) * 0.99))]
+
+
+# --- all of it
+
+
+def measure(workload: Workload, rounds: int, with_spark: bool) -> list[Result]:
+    log = log_of(workload)
+    with ExitStack() as stack:
+        server = stack.enter_context(serve_logs(log.parent))
+        target = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        small = stack.enter_context(beginning(log))
+        peer = stack.enter_context(served(stack.enter_context(beginning(log, PEER_SLICE))))
+        tell = stack.enter_context(telling())
+        todo = [*measures(server, log, target), peer]
+        if with_spark:
+            todo += spark_measures(server, log, small)
+        results = run_all(todo, rounds, lambda text: tell(f"{workload.name}, {text}"))
+        for result in results:
+            if result.runs and result.measure.name == TOOL_RAW:
+                assert_identical(target / log.name, log)
+            if result.runs and result.measure.name == ARCHIVE:
+                assert_identical(target / "archive" / log.name, log)
     return results
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--only", choices=[workload.name for workload in WORKLOADS])
-    arguments = parser.parse_args()
+    parser.add_argument("--no-spark", action="store_true")
+    parser.add_argument("--socket", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--spark", nargs=4, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
     os.environ["PYTHONPATH"] = str(ROOT / "src")
+    if options.socket:
+        drain_socket(*options.socket[:2], int(options.socket[2]))
+        return 0
+    if options.spark:
+        run_spark(*options.spark)
+        return 0
     screen = Screen()
     screen.line((", ".join(f"{name} {value}" for name, value in machine().items()), "dim"))
-    problems = 0
+    results: dict[str, list[Result]] = {}
     for workload in WORKLOADS:
-        if arguments.only in (None, workload.name):
-            results = measure(workload, arguments.rounds)
+        if options.only in (None, workload.name):
+            found = results[workload.name] = measure(workload, options.rounds, not options.no_spark)
             screen.line()
-            screen.line((f"{workload.name}, live, best of {arguments.rounds}", "bold"))
-            show_results(screen, results)
-            problems += sum(not result.runs for result in results)
-    return 1 if problems else 0
+            screen.line((f"{workload.name}, live, best of {options.rounds}", "bold"))
+            show_results(screen, found)
+    screen.line()
+    ratios: dict[Any, float | None] = {bar: ratio(bar, results) for bar in BARS if bar.log in results}
+    show_bars(screen, ratios)
+    if not options.no_spark:
+        with tempfile.TemporaryDirectory() as folder:
+            median, last = latency(Path(folder))
+        screen.line(
+            (f"from commit to the sink's file, trigger 100 ms: median {median:.2f} s, 99 % {last:.2f} s", "")
+        )
+    return 1 if any(not result.runs for found in results.values() for result in found) else 0
 
 
 if __name__ == "__main__":
