@@ -28,6 +28,7 @@ SUMMARIES = {
     "query": "Spark SQL over logs: any view, any table in them.",
     "export": "Write a view or a table as Parquet, ORC, JSON or CSV.",
     "archive": "Copy a server's logs byte by byte, and go on.",
+    "stream": "Write a log as it grows into a folder of Parquet files.",
     "bench": "Measure how fast logs are read here.",
     "demo": "Sample logs become tables; a tour of all commands.",
 }

@@ -100,7 +100,7 @@ class PartWriter:
     def write(self, number: int, part: Part) -> list[ExportedFile]:
         # Each attempt has a folder of its own: one that failed, or was too slow, disturbs nobody.
         attempt = f"{ATTEMPTS}/{self.run}/{number:05}-{uuid4().hex}"
-        files = _Files(self.folder, attempt, f"part-{self.run}-{number:05}.parquet")
+        files = PartFiles(self.folder, attempt, f"part-{self.run}-{number:05}.parquet")
         for batch in self.reader.read(LogPartition(part)):
             for folder, rows in self._split(batch):
                 files.add(folder, rows)
@@ -134,7 +134,7 @@ def _escaped(value: str) -> str:
     return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", value)
 
 
-class _Files:
+class PartFiles:
     """The files that one task writes, one for each folder. Rows wait until they make a row group."""
 
     def __init__(self, folder: Folder, attempt: str, name: str) -> None:

@@ -114,10 +114,10 @@ class Folder:
 
     def manifest(self) -> Manifest | None:
         """What is here, after a commit that was interrupted is brought to its end."""
-        value = self._read(_COMMIT)
+        value = self.read_json(_COMMIT)
         if value is not None:
             self._go_on(value)
-        value = self._read(_MANIFEST)
+        value = self.read_json(_MANIFEST)
         if value is not None:
             return Manifest.parse(value)
         seen = self.system.get_file_info(FileSelector(self.at(""), allow_not_found=True))
@@ -130,7 +130,7 @@ class Folder:
         moves = [[file.attempt, file.path] for file in written]
         manifest.files += [ExportedFile(file.path, file.rows, file.size) for file in written]
         value = {"moves": moves, "manifest": asdict(manifest)}
-        self._write(_COMMIT, value)
+        self.write_json(_COMMIT, value)
         self._go_on(value)
 
     def _go_on(self, commit: dict[str, Any]) -> None:
@@ -138,7 +138,7 @@ class Folder:
             if self.system.get_file_info(self.at(attempt)).type != FileType.NotFound:
                 self.make_room(path)
                 self.system.move(self.at(attempt), self.at(path))
-        self._write(_MANIFEST, commit["manifest"])
+        self.write_json(_MANIFEST, commit["manifest"])
         self.system.delete_file(self.at(_COMMIT))
 
     def clean(self) -> None:
@@ -146,14 +146,14 @@ class Folder:
         if self.system.get_file_info(self.at(ATTEMPTS)).type == FileType.Directory:
             self.system.delete_dir(self.at(ATTEMPTS))
 
-    def _read(self, path: str) -> dict[str, Any] | None:
+    def read_json(self, path: str) -> dict[str, Any] | None:
         if self.system.get_file_info(self.at(path)).type == FileType.NotFound:
             return None
         with self.system.open_input_stream(self.at(path)) as stream:
             value: dict[str, Any] = json.loads(stream.read())
         return value
 
-    def _write(self, path: str, value: dict[str, Any]) -> None:
+    def write_json(self, path: str, value: dict[str, Any]) -> None:
         """Whole or not at all."""
         draft = f"{path}.draft"
         self.make_room(path)

@@ -50,6 +50,8 @@ class StretchPartition(LogPartition):
 
     include: AnyGtidSet | None = None
     exclude: AnyGtidSet | None = None
+    number: int = 0
+    """Which part of its micro-batch it is."""
 
 
 def check_for_stream(read: ReadOptions) -> None:
@@ -167,7 +169,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             boundaries=known,
             searching=read.splitting == "search",
         )
-        return [StretchPartition(part, stretch.include, stretch.exclude) for part in parts]
+        return [
+            StretchPartition(part, stretch.include, stretch.exclude, number)
+            for number, part in enumerate(parts)
+        ]
 
     def commit(self, end: dict[str, Any]) -> None:
         """Spark has it: nobody asks for what is before."""
