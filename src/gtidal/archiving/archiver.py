@@ -8,7 +8,6 @@ it is here: the server may have been set up anew, and have other logs under the 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from gtidal.archiving.folder import Folder, GrowingFile
@@ -129,12 +128,15 @@ class Archiver:
         """Copy, and begin again when the connection is lost."""
         while True:
             try:
-                while not self._is_done():
+                while True:
                     self._begin()
                     self._copy()
-                return
+                    if self._is_done():
+                        return
             except ConnectionLost as lost:
                 self._wait_after(lost)
+                if self._watch.stopped():
+                    return
 
     def _is_done(self) -> bool:
         if self._watch.stopped():
@@ -303,14 +305,14 @@ class Archiver:
         try:
             self._check_server(connection.identity())
             self._clock = float(connection.query("SELECT UNIX_TIMESTAMP(NOW(6))")[0][0]) - time.time()
-            dump, again = self._new_dump(connection)
-            self._receive(dump, again)
+            dump, overlap = self._new_dump(connection)
+            self._receive(dump, overlap)
         finally:
             connection.close()
         if dump.next_file is not None:
             self._close(State.CLOSED, dump.next_file[0])
 
-    def _new_dump(self, connection: Connection) -> tuple[Dump, Callable[[memoryview], int]]:
+    def _new_dump(self, connection: Connection) -> tuple[Dump, Overlap]:
         """From the last event on that is here, which comes once more."""
         assert self._file is not None
         intake, file, name = self._intake, self._file, self._file.path.name
@@ -330,36 +332,25 @@ class Archiver:
         assert dump.format is not None
         if intake.format is not None and not _same_head(dump.format, intake.format):
             raise self._reset(name)
-        at = begin
+        return dump, Overlap(file, begin, last, known)
 
-        def pass_over(came: memoryview) -> int:
-            """How many of these bytes are here already, and the same."""
-            nonlocal at
-            count = max(min(known - at, len(came)), 0)
-            first = max(last - at, 0)
-            if first < count and not file.same(at + first, came[first:count]):
-                raise self._reset(name)
-            at += count
-            return count
-
-        return dump, pass_over
-
-    def _receive(self, dump: Dump, pass_over: Callable[[memoryview], int]) -> None:
-        intake, file = self._intake, self._file
-        assert file is not None
+    def _receive(self, dump: Dump, overlap: Overlap) -> None:
+        intake = self._intake
         if not intake.position:
             intake.room()[: len(MAGIC)] = MAGIC
             intake.take(len(MAGIC))
         heard = time.monotonic()
-        while not dump.ended and not self._is_done():
+        while not dump.ended and not self._watch.stopped() and (overlap.left or not self._is_done()):
             if dump.ready(LOOK_EVERY):
                 room = intake.room()
                 got = dump.arrived(room)
                 heard = time.monotonic()
-                again = pass_over(room[:got]) if got else 0
-                if again:
-                    room[: got - again] = bytes(room[again:got])
-                self._add(intake.take(got - again))
+                known = overlap.pass_over(room[:got])
+                if known is None:
+                    raise self._reset(intake.name)
+                if known:
+                    room[: got - known] = bytes(room[known:got])
+                self._add(intake.take(got - known))
             elif time.monotonic() - heard > dump.patience:
                 raise ConnectionLost(
                     f"{self._logs.host.title} was silent for {dump.patience:.0f} seconds", file=intake.name
@@ -369,14 +360,14 @@ class Archiver:
             raise ConnectionLost(f"{self._logs.host.title} stopped sending", file=intake.name)
 
     def _add(self, whole: memoryview) -> None:
-        if not len(whole):
-            return
         assert self._file is not None
-        self._file.add(whole)
-        self._folder.save_index()
-        self._attempts = 0
-        self._summary.size += len(whole)
-        self._summary.file, self._summary.position = self._file.path.name, self._file.size
+        if len(whole):
+            self._file.add(whole)
+            self._folder.save_index()
+            self._attempts = 0
+            self._summary.size += len(whole)
+            self._summary.file, self._summary.position = self._file.path.name, self._file.size
+        self._intake.check()
 
     # --- what is due from time to time
 
@@ -417,6 +408,29 @@ class Archiver:
             self._folder.save()
             self._file.close()
             self._file = None
+
+
+class Overlap:
+    """What a dump sends that is here already. From ``compared`` on it must be the same."""
+
+    def __init__(self, file: GrowingFile, begin: int, compared: int, end: int) -> None:
+        self._file = file
+        self._at = begin
+        self._compared = compared
+        self._end = end
+
+    @property
+    def left(self) -> int:
+        return max(self._end - self._at, 0)
+
+    def pass_over(self, came: memoryview) -> int | None:
+        """How many of these bytes are here; None: they are not the same."""
+        count = min(self.left, len(came))
+        first = max(self._compared - self._at, 0)
+        if first < count and not self._file.same(self._at + first, came[first:count]):
+            return None
+        self._at += count
+        return count
 
 
 def _same_head(theirs: FormatDescription, ours: FormatDescription) -> bool:

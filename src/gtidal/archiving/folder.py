@@ -142,6 +142,7 @@ class GrowingFile:
         with suppress(GtidalError), open(self._fd, "rb", 0, closefd=False) as stream:
             while count := stream.readinto(intake.room()):
                 intake.take(count)
+                intake.check()
         if intake.format is None:
             intake = Intake(self.path.name)
         intake.drop_rest()

@@ -62,14 +62,12 @@ class Intake:
         return self.format.header.timestamp
 
     def drop_rest(self) -> None:
-        """What is not whole, or not right, will come again."""
+        """What is not whole, or not right, is forgotten."""
         self._have = self._used
         self._problem = None
 
     def room(self) -> memoryview:
-        """Where the next bytes go. Raises what is wrong with those that came."""
-        if self._problem is not None:
-            raise self._problem
+        """Where the next bytes go."""
         rest = self._have - self._used
         wanted = max(ROOM, rest + max(self._missing(), _LEAST_ROOM))
         target = self._other if wanted == len(self._other) else np.zeros(wanted, np.uint8)
@@ -102,6 +100,11 @@ class Intake:
         else:
             self._hashed = _HASHING.submit(self._sha256.update, whole)
         return whole
+
+    def check(self) -> None:
+        """Raise what is wrong behind the events that were taken."""
+        if self._problem is not None:
+            raise self._problem
 
     def _end_hashing(self) -> None:
         if self._hashed is not None:
