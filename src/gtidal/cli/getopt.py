@@ -12,6 +12,7 @@ from typing import Any
 from typer.core import TyperOption
 
 from gtidal.cli.conversion import Command
+from gtidal.cli.remote import check_passwords
 
 _TRUE, _FALSE = {"1", "true", "on"}, {"0", "false", "off"}
 _NO_DEFAULTS = {"no-defaults"}
@@ -21,6 +22,7 @@ class MysqlStyleCommand(Command):
     """A command whose long options may be written as MySQL's tools allow."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        check_passwords(args)
         flags = {
             name.removeprefix("--"): bool(option.is_flag or option.count)
             for option in self.params

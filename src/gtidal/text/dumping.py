@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Sequence
-from typing import BinaryIO, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, BinaryIO, Protocol
 
 from gtidal.columnar import kernel
 from gtidal.errors import GtidalError, KeyProblem, NotABinlog, Truncated, UsageError
@@ -17,11 +17,13 @@ from gtidal.events.mariadb import StartEncryption
 from gtidal.events.registry import Event
 from gtidal.log.decoder import Frame, Keys, LogDecoder
 from gtidal.sources.files import STDIN, LogReader, open_log
+from gtidal.sources.server.locating import ServerUri
 from gtidal.text.kernel_rows import KernelRows
 from gtidal.text.loads import LoadFiles
 from gtidal.text.mariadb import MariadbPrinter
 from gtidal.text.options import FIRST_POSITION, DumpOptions
 from gtidal.text.printer import MysqlPrinter, decode_without_rows
+from gtidal.text.remote import Counted, LeftOut, Remote, format_in_the_middle, rotate_to, streams
 from gtidal.text.rowformat import RowFormatGuard
 from gtidal.text.rows import RowPrinter
 from gtidal.text.stretches import StretchPrinter, can_print
@@ -48,6 +50,8 @@ class Printer(Protocol):
 
     def event(self, frame: Frame, event: Event, decoder: LogDecoder) -> str: ...
 
+    def before_format(self, frame: Frame, event: Event, decoder: LogDecoder) -> str: ...
+
     def tail(self) -> str: ...
 
 
@@ -69,9 +73,11 @@ class Dump:
         load_folder: str | None = None,
         threads: int = 1,
         by_kernel: bool | None = None,
+        remote: Remote | None = None,
     ) -> None:
         """``by_kernel``: whether ordinary events are printed by the kernel, as fast as can be, or all by the
-        reference; by default so if it is compiled. The text is the same, also for any number of ``threads``."""
+        reference; by default so if it is compiled. The text is the same, also for any number of ``threads``.
+        ``remote``: paths are files of a server, printed as the tools do that."""
         self.paths = paths
         self.options = options
         self.report = report
@@ -80,6 +86,11 @@ class Dump:
         self._load_folder = load_folder
         self._threads = threads
         self._by_kernel = kernel.IMPLEMENTATION == "compiled" if by_kernel is None else by_kernel
+        self._remote = remote
+        if remote is not None and not remote.plain:
+            self._by_kernel = False  # it prints events where they are
+        self._counted: Counted | None = None
+        self._left_out = None if remote is None or remote.excluded is None else LeftOut(remote.excluded)
         self._decode_rows = options.verbosity > 0 and not options.short_form
         self._stretches: StretchPrinter | None = None
         self._chunks: list[str] = []
@@ -93,16 +104,23 @@ class Dump:
         printer: Printer | None = None
         try:
             for index, path in enumerate(self.paths):
-                with self._open(path) as reader:
-                    if printer is None:
-                        printer = self._make_printer(reader)
-                        self._write(printer.head())
-                    elif isinstance(printer, MariadbPrinter):
-                        self._write(printer.next_file())
-                    if index == len(self.paths) - 1 and self.options.stop_position is not None:
-                        printer.stop_position = self.options.stop_position
-                    self._dump(reader, printer, self.options.start_position if index == 0 else FIRST_POSITION)
-                if printer.stopped:
+                start = self.options.start_position if index == 0 else FIRST_POSITION
+                before = Format()
+                for file, (name, stream) in enumerate(self._files(path)):
+                    with self._open(name, stream) as reader:
+                        if printer is None:
+                            printer = self._make_printer(reader)
+                            self._write(printer.head())
+                        elif isinstance(printer, MariadbPrinter) and not file:
+                            self._write(printer.next_file())
+                        if index == len(self.paths) - 1 and self.options.stop_position is not None:
+                            printer.stop_position = self.options.stop_position
+                        self._announce(reader, printer, start, before, is_first=not file)
+                        self._dump(reader, printer, FIRST_POSITION if file else start)
+                        before = reader.decoder.format
+                    if printer.stopped:
+                        break
+                if printer is not None and printer.stopped:
                     break
         except (UsageError, KeyProblem, NotABinlog) as error:
             self.report(str(error))
@@ -130,12 +148,41 @@ class Dump:
         self._damaged = True
         self.report(str(error))
 
-    def _open(self, path: str) -> LogReader:
+    def _files(self, path: str) -> Iterator[tuple[str, BinaryIO | None]]:
+        """The files that a path stands for, and what is opened already."""
+        if self._remote is None:
+            return iter([(path, None)])
+        return streams(ServerUri(path), self._remote)
+
+    def _open(self, path: str, stream: BinaryIO | None) -> LogReader:
         """With rows as bytes where nobody looks at them."""
         # Checksums are compared here: the tool leaves that of a format description alone where the log has none.
-        reader = open_log(path, verify_checksum=False, decode_rows=self._decode_rows, keys=self._keys)
+        settings: Any = {"verify_checksum": False, "decode_rows": self._decode_rows, "keys": self._keys}
+        if stream is not None:
+            return LogReader(stream, name=ServerUri(path).name, **settings)
+        reader = open_log(path, **settings)
         reader.decoder.joined_files = path == STDIN
         return reader
+
+    def _announce(
+        self, reader: LogReader, printer: Printer, start: int, before: Format, *, is_first: bool
+    ) -> None:
+        """What comes before a file: a ROTATE, where a server sends one file behind the other. The tools do not know the
+        format yet when the first one comes."""
+        if self._remote is None or self._remote.plain:
+            return
+        if self._counted is None or is_first:
+            self._counted = Counted(start, mariadb=isinstance(printer, MariadbPrinter))
+        self._counted.next_file()
+        if not self._remote.goes_on:
+            return
+        server_id = int.from_bytes(_look_ahead(reader.stream)[9:13], "little")
+        frame, event = rotate_to(reader.name, start if is_first else FIRST_POSITION, server_id, before)
+        frame = self._counted.placed(frame)
+        if is_first:
+            self._write(printer.before_format(frame, event, reader.decoder))
+        else:
+            self._write(printer.event(frame, event, reader.decoder))
 
     def _make_printer(self, reader: LogReader) -> Printer:
         options = self.options
@@ -184,16 +231,23 @@ class Dump:
         self._guard = RowFormatGuard() if self.options.require_row_format else None
         decoder = reader.decoder
         mariadb = isinstance(printer, MariadbPrinter)
-        in_use = (self._go_exactly_to if mariadb else self._go_to)(reader, printer, start)
+        if self._remote is not None and start > FIRST_POSITION:
+            in_use = self._begin_in_the_middle(reader, printer, start)
+        else:
+            in_use = (self._go_exactly_to if mariadb else self._go_to)(reader, printer, start)
         rewrite, guard, write = printer.rewrite, self._guard, self._write
         decode, print_event, joined = decoder.decode, printer.event, decoder.joined_files
         # Of a log that is being written, MariaDB's tool takes whatever it cannot read for the end.
         forgiven = GtidalError if mariadb else Truncated
         next_frame, verify = decoder.next_frame, self.options.verify_checksum
         stretches = self._stretches
+        counted, left_out = self._counted, self._left_out
+        waits = self._remote is not None and self._remote.waits
         while True:
             if stretches is not None:
                 stretches.print(decoder, lambda size: _receive(reader, size))
+            if waits and not reader.stream.ready():  # type: ignore[attr-defined]  # of a server
+                self._flush()
             try:
                 frame = next_frame() or reader.next_frame()
                 if verify and frame is not None and decoder.format.has_checksums:
@@ -229,6 +283,10 @@ class Dump:
                     return
                 if not mariadb:
                     self._note_damage(error)
+            if left_out is not None and event in left_out:
+                continue
+            if counted is not None:
+                frame = counted.placed(frame)
             if guard is not None:
                 guard.check(event)
             text = print_event(frame, event, decoder)
@@ -266,6 +324,18 @@ class Dump:
         frame, event = found
         self._write(printer.event(Frame(last, frame.data), event, decoder))
         return bool(event.header.flags & IN_USE)
+
+    def _begin_in_the_middle(self, reader: LogReader, printer: Printer, start: int) -> bool:
+        """As a server does: with the format, then the event that was asked for."""
+        decoder = reader.decoder
+        frame = reader.next_frame()
+        if frame is None or frame.type_code != FormatDescription.code:
+            raise Truncated("the file has no format description", file=reader.name)
+        data = format_in_the_middle(frame.data)
+        event = decode_event(data, start, decoder.context)
+        self._write(printer.event(Frame(start, data), event, decoder))
+        self._seek(reader, start)
+        return False
 
     @staticmethod
     def _encryption_text(reader: LogReader, printer: MariadbPrinter, position: int | None) -> str:
@@ -338,9 +408,17 @@ class _Bytes:
 def _receive(reader: LogReader, size: int) -> bool:
     """Have at least ``size`` bytes in the decoder; False if there are no more."""
     buffer, offset = reader.decoder.buffered()
-    data = reader.stream.read(max(size, _WINDOW) - (len(buffer) - offset))
+    have = len(buffer) - offset
+    wanted = max(size, _WINDOW)
+    data = reader.stream.read(wanted - have)
+    while data and have + len(data) < size and (piece := reader.stream.read(wanted - have - len(data))):
+        data += piece  # a server's log comes in pieces
     reader.decoder.receive_data(data)
     return bool(data)
+
+
+_FORMAT_READ = 100
+"""So much of a log holds its server's version."""
 
 
 def _look_ahead(stream: BinaryIO, size: int = 1 << 13) -> bytes:
@@ -350,6 +428,8 @@ def _look_ahead(stream: BinaryIO, size: int = 1 << 13) -> bytes:
     if not stream.seekable():
         return b""
     start = stream.tell()
-    data = stream.read(size)
+    data = b""
+    while len(data) < _FORMAT_READ and (piece := stream.read(size)):
+        data += piece
     stream.seek(start)
     return data

@@ -174,6 +174,10 @@ class MariadbPrinter:
         lines.append(f"DELIMITER {DELIMITER}\n")
         return "".join(lines)
 
+    def before_format(self, frame: Frame, event: Event, decoder: LogDecoder) -> str:
+        """As ``event``, for what a server says before it tells the format."""
+        return self.event(frame, event, decoder)
+
     def next_file(self) -> str:
         """Between two files."""
         self._file = _FileState(self._short)
@@ -205,7 +209,7 @@ class MariadbPrinter:
 
     def event(self, frame: Frame, event: Event, decoder: LogDecoder) -> str:
         """The text that is ready after this event. Raises where the tool stops with an error."""
-        self._process(frame.data, event)
+        self._process(frame.position, frame.data, event)
         return self.after_error()
 
     def after_error(self) -> str:
@@ -214,10 +218,9 @@ class MariadbPrinter:
         self._out.clear()
         return text
 
-    def _process(self, data: bytes, event: Event) -> None:
+    def _process(self, position: int, data: bytes, event: Event) -> None:
         header = event.header
         code = header.type_code
-        position = header.position
         handler = self._ignorable if is_passed_over(event) else self._handlers.get(code)
         if handler is None:
             if not self.options.force_read:

@@ -203,6 +203,14 @@ class MysqlPrinter:
         self._out.clear()
         return text
 
+    def before_format(self, frame: Frame, event: Event, decoder: LogDecoder) -> str:
+        """As ``event``, while the tool does not know the length of headers: it takes them for longer than they are."""
+        self._header_length += 1
+        try:
+            return self.event(frame, event, decoder)
+        finally:
+            self._header_length -= 1
+
     def _process(self, position: int, data: bytes, event: Event, decoder: LogDecoder) -> None:
         header = event.header
         code = header.type_code

@@ -38,7 +38,7 @@ _NO_PLUGIN = 2059
 _OTHER_NAME = (62, 64)
 """OpenSSL: a good certificate, of another name or number."""
 
-_MODES = {
+SSL_MODES = {
     "DISABLED": "off",
     "PREFERRED": "preferred",
     "REQUIRED": "required",
@@ -169,9 +169,9 @@ def _with_options(address: ServerAddress, options: Mapping[str, str]) -> ServerA
     if address.tls != "preferred":
         return replace(address, user=user)
     mode = options.get("ssl-mode", "PREFERRED").upper()
-    if mode not in _MODES:
-        raise UsageError(f"{address.option_file}: ssl-mode={mode!r}: it is one of {', '.join(_MODES)}")
-    tls = _MODES[mode]
+    if mode not in SSL_MODES:
+        raise UsageError(f"{address.option_file}: ssl-mode={mode!r}: it is one of {', '.join(SSL_MODES)}")
+    tls = SSL_MODES[mode]
     if "ssl-mode" not in options and options.get("ssl-verify-server-cert", "0").lower() in (
         "",
         "1",
