@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -478,10 +479,10 @@ def test_uploads_at_intervals_and_after_a_kill(empty: MySQLServer, tmp_path: Pat
     options = [*settings, "--spool", str(spool), "--upload-every", "0.3s"]
     with Writer(empty, seed=7) as writer:
         for _ in range(2):
-            with running(empty, "s3://logs/db1", *options):
+            with running(empty, "s3://logs/db1", *options) as process:
                 writer.wait_for(writer.count + 300)
                 with writer.resting():
-                    wait_until(lambda: uploaded(system, empty), "all is in the storage")
+                    wait_until(lambda: uploaded(system, empty, process), "all is in the storage")
             # It was killed. The next one goes on from the spool.
             writer.wait_for(writer.count + 100)
     archive(empty, "s3://logs/db1", *options)
@@ -489,10 +490,12 @@ def test_uploads_at_intervals_and_after_a_kill(empty: MySQLServer, tmp_path: Pat
     assert_archived(copy, empty)
 
 
-def uploaded(system: S3FileSystem, server: Server) -> bool:
-    infos = system.get_file_info([f"logs/db1/{log.name}" for log in server.binlogs()])
-    sizes = [log.stat().st_size for log in server.binlogs()]
-    return [info.size for info in infos] == sizes
+def uploaded(system: S3FileSystem, server: Server, process: subprocess.Popen[str]) -> bool:
+    if process.poll() is not None:
+        raise AssertionError(process.communicate()[1])
+    time.sleep(0.2)  # the storage is slow
+    last = server.binlogs()[-1]
+    return bool(system.get_file_info(f"logs/db1/{last.name}").size == last.stat().st_size)
 
 
 def test_a_storage_that_is_away(empty: MySQLServer, tmp_path: Path) -> None:

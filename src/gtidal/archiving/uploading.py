@@ -48,7 +48,7 @@ class Mirror:
                 f"{self._folder.path} holds logs of the server {ours.server.uuid}, {self.uri} those of {theirs.server.uuid}:"
                 " say --spool to use another folder"
             )
-        if _progress(theirs.last) <= _progress(ours.last):
+        if _progress(theirs.last) <= self._own_progress():
             return
         self._folder.manifest = theirs
         for file in theirs.files:
@@ -57,6 +57,14 @@ class Mirror:
             elif self._storage.look(self.uri / file.name):
                 self._download(file.name)
         self._folder.save()
+
+    def _own_progress(self) -> tuple[int, int]:
+        """By the file itself: it may have grown after the manifest was written."""
+        last = self._folder.manifest.last
+        number, size = _progress(last)
+        if last is not None and (path := self._folder.path / last.name).exists():
+            size = max(size, path.stat().st_size)
+        return number, size
 
     def _get(self, uri: Uri) -> bytes:
         with self._storage.open(uri) as stream:
