@@ -20,6 +20,7 @@ from moto.server import ThreadedMotoServer
 from pyarrow.fs import S3FileSystem
 
 from gtidal.columnar.auditing import read_facts
+from gtidal.planning import plan_read
 from gtidal.sources.archive import MANIFEST
 from tests.live.conftest import StartMariaDB, StartMySQL
 from tests.live.copies import assert_archived, assert_identical, has_all
@@ -142,6 +143,29 @@ def test_copies_manifest_and_index(either: Server, tmp_path: Path) -> None:
         assert file["first_time"] <= file["last_time"]
 
 
+@pytest.mark.parametrize("by", ["all", "time", "gtid"])
+def test_plans_without_a_look_into_closed_files(empty: MySQLServer, tmp_path: Path, by: str) -> None:
+    """Files of nothing but zeros are planned as the logs were, as long as they have the size that the manifest says."""
+    with Writer(empty, seed=8, flush_odds=0.3) as writer:
+        writer.wait_for(500)
+    archive(empty, tmp_path)
+    *closed, _ = (tmp_path / log.name for log in empty.binlogs())
+    assert len(closed) > 3
+    had = manifest(tmp_path)["files"][2]["previous_gtids"]
+    options: dict[str, Any] = {"time": {"stop": "2001-01-01"}, "gtid": {"start": had}}.get(by, {})
+    (tmp_path / MANIFEST).rename(tmp_path / "hidden")
+    expected = plan_read(tmp_path, options, part_bytes=20_000, view="changes")
+    (tmp_path / "hidden").rename(tmp_path / MANIFEST)
+    for path in closed:
+        path.write_bytes(bytes(path.stat().st_size))
+    found = plan_read(tmp_path, options, part_bytes=20_000, view="changes")
+    assert found == expected
+    assert found.pruned or by == "all"
+    with closed[0].open("ab") as file:
+        file.write(b"more")
+    assert plan_read(tmp_path, {}, part_bytes=20_000).files == expected.files - 1, "it is no log any more"
+
+
 def test_where_an_empty_archive_begins(empty: MySQLServer, tmp_path: Path) -> None:
     for _ in range(3):
         empty.flush()
@@ -247,7 +271,8 @@ def killed(server: Server, tmp_path: Path, *, seed: int, kills: int) -> None:
         runs = killing.run(lambda: has_all(tmp_path, server), trouble, seconds=60 + 20 * kills)
     assert [each.ended for each in runs].count("killed") == kills
     assert_archived(tmp_path, server)
-    assert not any("Traceback" in each.errors for each in runs), killing.report()
+    # The last one may be stopped before it has begun.
+    assert not any("Traceback" in each.errors for each in runs[:-1]), killing.report()
     # Nothing of a broken run is left for the next one.
     assert archive(server, tmp_path) == "gtidal: nothing is new\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(

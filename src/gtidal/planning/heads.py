@@ -12,9 +12,11 @@ from gtidal.columnar.windows import Place, WindowReader
 from gtidal.errors import DecodeError, GtidalError, NotABinlog
 from gtidal.events.control import PreviousGtids
 from gtidal.events.mariadb import GtidList
+from gtidal.events.transaction import AnonymousGtid, Gtid
 from gtidal.gtid import GtidSet, MariadbGtidSet
 from gtidal.log.decoder import FIRST_EVENT, Keys
 from gtidal.log.facts import LogName
+from gtidal.sources.archive import ArchivedFile
 from gtidal.sources.files import BoundedStream, LogFile, Meter
 
 _WINDOW = 1 << 12
@@ -69,6 +71,8 @@ class Looker:
 
     def head(self, file: LogFile, *, gtids: bool = False, ends: bool = False) -> Head:
         """What is asked for besides: the GTIDs before, the events at both ends. Raises if this is no log, or its key is missing or wrong: no reader could do anything about that."""
+        if file.archived is not None:
+            return _from_manifest(file, file.archived)
         size = file.size
         with self._opened(file, size) as reader:
             try:
@@ -107,6 +111,28 @@ class Looker:
                 yield WindowReader(stream, file.name, keys=self.keys, window=_WINDOW)
             except GtidalError as error:
                 raise error.at(file=str(file.path)) from None
+
+
+def _from_manifest(file: LogFile, archived: ArchivedFile) -> Head:
+    """What is known of a file that was archived: of its times and GTIDs more than its ends tell."""
+    sets = MariadbGtidSet if "MariaDB" in archived.server_version else GtidSet
+    kinds = [AnonymousGtid.code] if archived.anonymous_transactions else []
+    kinds += [Gtid.code] if archived.gtids else []
+    begins = archived.body or FIRST_EVENT
+    ends = None
+    if archived.earliest is not None and archived.latest is not None:
+        ends = (
+            Sample(begins, archived.earliest, archived.latest, servers=frozenset(), kinds=frozenset(kinds)),
+        )
+    return Head(
+        file,
+        archived.size,
+        archived.size,
+        begins,
+        cuttable=archived.body is not None,
+        previous=None if archived.previous_gtids is None else sets(archived.previous_gtids),
+        ends=ends,
+    )
 
 
 def _ends(boundaries: Boundaries) -> tuple[Sample, ...] | None:

@@ -93,6 +93,10 @@ class Manifest:
     def last(self) -> ArchivedFile | None:
         return self.files[-1] if self.files else None
 
+    @property
+    def whole(self) -> list[ArchivedFile]:
+        return [file for file in self.files if file.state is State.CLOSED]
+
     def put(self, file: ArchivedFile) -> None:
         """Add a file, or what is known of the last one now."""
         if self.files and self.files[-1].name == file.name:

@@ -13,7 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
@@ -25,6 +25,7 @@ from gtidal.events.registry import Event
 from gtidal.log.decoder import HOLDS_EVENTS, IBB_MAGIC, Frame, Keys, LogDecoder
 from gtidal.log.encryption import ENCRYPTED_MAGIC
 from gtidal.log.facts import LogName
+from gtidal.sources.archive import MANIFEST, ArchivedFile, Manifest
 from gtidal.sources.server.address import is_server
 from gtidal.sources.server.locating import ServerUri, list_server, open_on_server, size_on_server
 from gtidal.sources.storage import Found, Storage, Uri, is_uri
@@ -49,6 +50,8 @@ class LogFile:
     storage: Storage | None = field(default=None, compare=False)
     """Where a URI is looked up."""
     listed_size: int | None = field(default=None, compare=False)
+    archived: ArchivedFile | None = field(default=None, compare=False)
+    """What the manifest of its archive says of it, if all of it is there."""
 
     @classmethod
     def at(cls, path: str | Path, storage: Storage | None = None) -> LogFile:
@@ -179,7 +182,7 @@ def _local(path: str | Path) -> Path | None:
 def _expand(path: Path, recursive: bool) -> list[LogFile]:
     if path.is_dir():
         entries = [entry for entry in (path.rglob("*") if recursive else path.iterdir()) if entry.is_file()]
-        found = _only_logs([LogFile(entry) for entry in entries])
+        found = _only_logs([LogFile(entry) for entry in entries], path)
         if not found:
             raise UsageError(f"{path} holds no binary logs")
         return _ordered(found)
@@ -205,7 +208,7 @@ def _expand_uri(uri: Uri, storage: Storage, recursive: bool) -> list[LogFile]:
     if found is None:
         raise UsageError(f"no such file or directory: {uri}")
     if found.is_folder:
-        logs = _only_logs(_stored(storage.list(uri, recursive), storage))
+        logs = _only_logs(_stored(storage.list(uri, recursive), storage), uri)
         if not logs:
             raise UsageError(f"{uri} holds no binary logs")
         return _ordered(logs)
@@ -275,8 +278,27 @@ def each_of(files: list[_S], look: Callable[[_S], _T]) -> list[_T]:
         return list(chain.from_iterable(pool.map(some, range(0, len(files), step))))
 
 
-def _only_logs(files: list[LogFile]) -> list[LogFile]:
-    return [file for file, is_log in zip(files, each_of(files, _looks_like_log), strict=True) if is_log]
+def _only_logs(files: list[LogFile], folder: Path | Uri) -> list[LogFile]:
+    """Those of a folder's files that are logs. They are looked into, unless the folder is an archive that knows them."""
+    known = _archived(files, folder)
+    unknown = [file for file in files if file not in known]
+    are_logs = dict(zip(unknown, each_of(unknown, _looks_like_log), strict=True))
+    return [known.get(file, file) for file in files if are_logs.get(file, True)]
+
+
+def _archived(files: list[LogFile], folder: Path | Uri) -> dict[LogFile, LogFile]:
+    """Files that are as large as a manifest beside them says, with what it says."""
+    found = next((file for file in files if file.path == folder / MANIFEST), None)
+    if found is None:
+        return {}
+    with found.open() as stream:
+        manifest = Manifest.decode(stream.read(), str(found.path))
+    entries = {folder / entry.name: entry for entry in manifest.whole}
+    return {
+        file: replace(file, archived=entries[file.path])
+        for file in files
+        if file.path in entries and file.size == entries[file.path].size
+    }
 
 
 def _looks_like_log(file: LogFile) -> bool:
