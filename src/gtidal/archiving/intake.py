@@ -156,7 +156,7 @@ class Intake:
                 self._write_over(at, format)
         self._used = at
         if code != DATA:
-            self._problem = self._judged(at, base + at)
+            self._problem = self._judged(at, base + at, code)
 
     def _write_over(self, at: int, format: Format) -> None:
         """Of an encrypted log the server sends plain text, and yet the event that says it is encrypted, at which readers
@@ -169,14 +169,13 @@ class Intake:
             checksum = compute_checksum(event[:-4].tobytes(), Ignorable.code)
             event[-4:] = np.frombuffer(checksum.to_bytes(4, "little"), np.uint8)
 
-    def _judged(self, at: int, position: int) -> GtidalError:
+    def _judged(self, at: int, position: int, code: int) -> GtidalError:
         """What is wrong with the event there."""
         size = int.from_bytes(self._buffer[at + 9 : at + 13].tobytes(), "little")
-        frame = Frame(position, self._buffer[at : min(at + size, self._have)].tobytes())
-        try:
-            self._decoder.check(frame)
-        except GtidalError as error:
-            return error.at(file=self.name)
-        return DecodeError(
-            f"an event of {size} bytes", file=self.name, position=position, event=event_name(frame.type_code)
-        )
+        if code == CHECKSUM:
+            try:
+                self._decoder.check(Frame(position, self._buffer[at : at + size].tobytes()))
+            except GtidalError as error:
+                return error.at(file=self.name)
+        name = event_name(int(self._buffer[at + 4]))
+        return DecodeError(f"an event of {size} bytes", file=self.name, position=position, event=name)
