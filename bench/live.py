@@ -171,14 +171,17 @@ def latency(folder: Path) -> tuple[float, float]:
         server.execute("CREATE DATABASE live; CREATE TABLE live.t (a INT PRIMARY KEY)")
         sink = folder / "sink"
         command = [
-            *(sys.executable, "-c", COMMAND, "stream", f"mysql://root@127.0.0.1:{server.port}/?start=now"),
+            *(sys.executable, "-c", COMMAND, "stream", f"mysql://root@127.0.0.1:{server.port}/"),
             *("--view", "changes", "--to", str(sink), "--checkpoint", str(folder / "checkpoint")),
-            *("--trigger", "100ms"),
+            *("--trigger", "100ms", "--start", "now"),
         ]
         with (folder / "stream.log").open("wb") as said:
             process = subprocess.Popen(command, stdout=said, stderr=said)
             try:
                 return _latencies(server, sink, process)
+            except RuntimeError as error:
+                last_words = (folder / "stream.log").read_text(errors="replace")[-2000:]
+                raise SystemExit(f"{error}; it said: {last_words}") from None
             finally:
                 process.terminate()
                 process.wait(60)
@@ -193,7 +196,7 @@ def _latencies(server: MySQLServer, sink: Path, process: subprocess.Popen[bytes]
 
     def watch() -> None:
         while not ended.is_set():
-            for path in set(sink.glob("**/*.parquet")) - known:
+            for path in set(sink.glob("*.parquet")) - known:
                 known.add(path)
                 now = time.perf_counter()
                 for after in pq.read_table(path, columns=["position"])["position"].to_pylist():
