@@ -86,4 +86,5 @@ def test_the_launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("Main")[-1:] == ["Main"]
     assert not any("Archive" in word for word in run("Main"))
     assert run(SUBMIT)[0] == f"-XX:SharedArchiveFile={runtime.classes}"
+    assert "-Darrow.enable_unsafe_memory_access=true" in run(SUBMIT)
     assert run("org.apache.spark.launcher.Main", "x")[1:] == ["org.apache.spark.launcher.Main", "x"]

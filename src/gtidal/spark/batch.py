@@ -30,7 +30,7 @@ from gtidal.spark.tables import find_table_schema, planned
 
 TASKS_PER_PROCESSOR = 2
 """As many tasks as that, if there is enough to read: the processors of the driver's machine are all that is known here of
-the cluster, and the last tasks should be short."""
+the cluster. More would end more evenly, but each costs Spark as much as to decode some megabytes."""
 
 
 @dataclass(frozen=True)
