@@ -13,9 +13,11 @@ import tarfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pyspark
 import pytest
 
@@ -99,9 +101,22 @@ def started(command: Sequence[str], environment: dict[str, str], log: Path, sign
         process.wait(30)
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[str]:
-    """A master and its workers, as Spark's own scripts start them."""
+@dataclass(frozen=True)
+class Cluster:
+    """A master and its workers."""
+
+    address: str
+    folder: Path
+
+    def executors(self) -> set[Path]:
+        """A folder for each that ran here."""
+        return set(self.folder.glob("worker*/app-*/*"))
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """As Spark's own scripts start it."""
+    folder = tmp_path_factory.mktemp("cluster")
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])
     home = Path(pyspark.__file__).parent
@@ -119,10 +134,10 @@ def cluster(tmp_path: Path) -> Iterator[str]:
     with ExitStack() as stack:
         command = [spark_class, f"{main}.master.Master", *here, "--port", port]
         stack.enter_context(
-            started(command, environment, tmp_path / "master.log", "I have been elected leader")
+            started(command, environment, folder / "master.log", "I have been elected leader")
         )
         for number in range(WORKERS):
-            folder = ["--work-dir", str(tmp_path / f"worker{number}")]
+            work = ["--work-dir", str(folder / f"worker{number}")]
             command = [
                 spark_class,
                 f"{main}.worker.Worker",
@@ -131,15 +146,24 @@ def cluster(tmp_path: Path) -> Iterator[str]:
                 "1",
                 "--memory",
                 "1g",
-                *folder,
+                *work,
                 address,
             ]
-            log = tmp_path / f"worker{number}.log"
+            log = folder / f"worker{number}.log"
             stack.enter_context(started(command, environment, log, "Successfully registered with master"))
-        yield address
+        yield Cluster(address, folder)
 
 
-def test_a_cluster_to_which_the_package_is_shipped(cluster: str, tmp_path: Path) -> None:
+@dataclass(frozen=True)
+class Shipped:
+    """What it takes that executors have gtidal from an archive alone."""
+
+    settings: dict[str, str]
+    environment: dict[str, str]
+
+
+@pytest.fixture
+def shipped(tmp_path: Path) -> Shipped:
     libs = tmp_path / "libs"
     for package in ("gtidal", "pyspark_binlog"):
         shutil.copytree(
@@ -159,9 +183,16 @@ def test_a_cluster_to_which_the_package_is_shipped(cluster: str, tmp_path: Path)
         "spark.executor.memory": "512m",
         "spark.ui.enabled": "false",
     }
-    environment = {"PYSPARK_PYTHON": str(python), "PYTHONPATH": f"{libs}:{PACKAGES}"}
+    return Shipped(settings, {"PYSPARK_PYTHON": str(python), "PYTHONPATH": f"{libs}:{PACKAGES}"})
+
+
+def test_a_cluster_to_which_the_package_is_shipped(cluster: Cluster, shipped: Shipped) -> None:
     places, parts, counted = run(
-        ON_A_CLUSTER, cluster, str(SHOP), json.dumps(settings), environment=environment
+        ON_A_CLUSTER,
+        cluster.address,
+        str(SHOP),
+        json.dumps(shipped.settings),
+        environment=shipped.environment,
     )
     assert len({folder for folder, _, _ in places}) == WORKERS
     for folder, file, kernel in places:
@@ -169,6 +200,39 @@ def test_a_cluster_to_which_the_package_is_shipped(cluster: str, tmp_path: Path)
         assert kernel == gtidal.kernel
     assert parts > WORKERS
     assert counted == changes_by_table()
+
+
+def test_query_and_export_on_a_cluster(cluster: Cluster, shipped: Shipped, tmp_path: Path) -> None:
+    """Spark's settings are where its users have them: in spark-defaults.conf."""
+    defaults = tmp_path / "conf" / "spark-defaults.conf"
+    defaults.parent.mkdir()
+    defaults.write_text("".join(f"{name} {value}\n" for name, value in shipped.settings.items()))
+    environment = shipped.environment | {"SPARK_CONF_DIR": str(defaults.parent)}
+
+    def command(*words: str) -> str:
+        before = cluster.executors()
+        ran = subprocess.run(
+            [sys.executable, "-m", "gtidal", *words, "--master", cluster.address],
+            env=os.environ | environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert ran.returncode == 0, ran.stderr
+        assert len(cluster.executors() - before) >= WORKERS
+        return ran.stdout
+
+    sql = "SELECT coalesce(table, 'null') AS name, count(*) AS n FROM changes GROUP BY ALL"
+    lines = command("query", sql, str(SHOP), "--output", "json").splitlines()
+    assert {row["name"]: row["n"] for row in map(json.loads, lines)} == changes_by_table()
+
+    to = tmp_path / "exported"
+    command("export", str(SHOP), "--to", str(to), "--option", "maxPartitionBytes=32k")
+    place = [("file", "ascending"), ("position", "ascending"), ("row", "ascending")]
+    exported = pq.read_table(to).sort_by(place)
+    expected = gtidal.changes(SHOP).read_all().sort_by(place)
+    assert exported.to_pylist() == expected.to_pylist()
+    assert len(list(to.glob("*.parquet"))) > WORKERS
 
 
 def test_spark_connect() -> None:
