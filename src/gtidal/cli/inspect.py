@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
-from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gtidal.cli import hexview
 from gtidal.cli.conversion import Command
+from gtidal.cli.event_filters import Filters, on_server, parse_bound, parse_types
 from gtidal.cli.field_meanings import Scene
 from gtidal.cli.opening import KeyFileOption, KeyOption, open_one
 from gtidal.cli.output import Output, print_json, utc
@@ -28,10 +28,13 @@ from gtidal.events.table_map import TableMap
 from gtidal.events.transaction import GtidEvent, TransactionPayload
 from gtidal.log.decoder import Frame, event_name
 from gtidal.sources.files import LogReader
+from gtidal.sources.keyring import KeyStore
+from gtidal.sources.server.address import is_server
+from gtidal.sources.server.locating import ServerUri
+from gtidal.text.remote import Remote, streams
 
 if TYPE_CHECKING:
     from gtidal.columnar.surveying import Ordinary
-    from gtidal.columnar.windows import Array
 
 SAMPLE = 200
 """So many events are held back to see how wide the columns must be."""
@@ -62,10 +65,13 @@ class Row:
 class Listing:
     """Reads all events, those inside payloads too, and goes on after one that is wrong in itself."""
 
-    def __init__(self, reader: LogReader, filters: Filters) -> None:
+    def __init__(self, reader: LogReader, filters: Filters, idle: Callable[[], None]) -> None:
+        """``idle`` is called where a log that grows has no more for now."""
         self.reader = reader
         self.filters = filters
         self.errors: list[GtidalError] = []
+        self._idle = idle
+        self._is_ready: Callable[[], bool] = getattr(reader.stream, "ready", lambda: True)
 
     def __iter__(self) -> Iterator[Row | None]:
         """Rows, of which some may not pass the filters; None for some that do not."""
@@ -77,6 +83,8 @@ class Listing:
                 yield from self._choose(found, number)
                 number += found.last - found.first
                 continue
+            if not self._is_ready():
+                self._idle()
             frame = self.reader.next_frame()
             if frame is None:
                 return
@@ -152,85 +160,6 @@ def inner_context(outer: Context) -> Context:
     return Context(inside, dict(outer.tables), outer.decode_rows)
 
 
-@dataclass(frozen=True)
-class Filters:
-    """Which events of a listing are shown."""
-
-    types: tuple[str, ...]
-    start: int | datetime.datetime | None
-    stop: int | datetime.datetime | None
-
-    def __contains__(self, row: Row) -> bool:
-        if self.types and not self._has_type(row.frame.type_code):
-            return False
-        before_start = self.start is not None and self._place(row, self.start) < self.start
-        return not before_start and not (self.stop is not None and self._place(row, self.stop) >= self.stop)
-
-    def _place(self, row: Row, bound: int | datetime.datetime) -> Any:
-        if isinstance(bound, int):
-            return row.frame.position
-        return datetime.datetime.fromtimestamp(int.from_bytes(row.frame.data[:4], "little"), datetime.UTC)
-
-    def choose(self, found: Ordinary) -> Array:
-        """Which events of a stretch are shown, counted from its first; and the first one that is past the end."""
-        import numpy as np
-
-        index, span = found.window.index, slice(found.first, found.last)
-        wanted = self._wanted_codes[index.types[span]]
-        payloads = index.payloads[span]
-        positions = np.where(payloads < 0, index.positions[span], payloads)
-        for bound, is_start in ((self.start, True), (self.stop, False)):
-            if bound is None:
-                continue
-            places = positions if isinstance(bound, int) else index.timestamps[span] * 1_000_000
-            limit = (
-                bound if isinstance(bound, int) else (bound - _EPOCH) // datetime.timedelta(microseconds=1)
-            )
-            wanted &= (places >= limit) == is_start
-        if isinstance(self.stop, int) and (past := positions >= self.stop).any():
-            wanted[np.argmax(past)] = True
-        return np.flatnonzero(wanted)
-
-    @cached_property
-    def _wanted_codes(self) -> Array:
-        import numpy as np
-
-        return np.array([not self.types or self._has_type(code) for code in range(256)])
-
-    def _has_type(self, code: int) -> bool:
-        return any(fnmatchcase(event_name(code), pattern) or pattern == str(code) for pattern in self.types)
-
-    def is_past(self, row: Row) -> bool:
-        """Whether nothing more can come: positions ascend, times need not."""
-        return isinstance(self.stop, int) and row.frame.position >= self.stop
-
-
-def parse_types(given: list[str]) -> tuple[str, ...]:
-    patterns = tuple(part.strip().upper() for text in given for part in text.split(",") if part.strip())
-    for pattern in patterns:
-        known = pattern.isdigit() or any(fnmatchcase(cls.name, pattern) for cls in EVENTS.values())
-        if not known and not pattern.startswith("UNKNOWN"):
-            near = sorted(cls.name for cls in EVENTS.values() if pattern in cls.name or cls.name in pattern)
-            hint = f"; did you mean {', '.join(near)}?" if near else "; docs/events.md lists them"
-            raise UsageError(f"there is no event type {pattern}{hint}")
-    return patterns
-
-
-def parse_bound(text: str | None, option: str) -> int | datetime.datetime | None:
-    """A position, or a time in ISO 8601, which is UTC unless it says otherwise."""
-    if text is None:
-        return None
-    if text.isdigit():
-        return int(text)
-    try:
-        moment = datetime.datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(
-            f"{option} takes a position like 197 or a time like 2025-05-27T01:06:53, not {text}"
-        ) from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
-
-
 def shorten(summary: str, width: int) -> str:
     """A summary that fits. UUIDs give way first: what follows them tells more."""
     if len(summary) > width:
@@ -258,9 +187,9 @@ class Table:
             self.flush()
 
     def flush(self) -> None:
-        rows, self.sample = self.sample or [], None
-        if not rows:
+        if not self.sample:
             return
+        rows, self.sample = self.sample, None
         for row in rows:
             cells = self._cells(row)
             self.widths = [max(width, len(cell)) for width, cell in zip(self.widths, cells, strict=False)]
@@ -293,15 +222,22 @@ class Table:
         self.screen.line(*parts, (summary, styles[-1]))
 
 
-def list_events(reader: LogReader, filters: Filters, limit: int | None, output: Output, full: bool) -> None:
-    listing = Listing(reader, filters)
+def list_events(reader: LogReader, filters: Filters, limit: int | None, output: Output, full: bool) -> int:
+    """Returns how many were shown."""
     table = None if output is Output.json else Table(Screen(), full)
+
+    def show() -> None:
+        if table is not None:
+            table.flush()
+        sys.stdout.flush()
+
+    listing = Listing(reader, filters, show)
     shown = 0
     try:
         for row in listing:
-            if (limit is not None and shown >= limit) or (row is not None and filters.is_past(row)):
+            if (limit is not None and shown >= limit) or (row is not None and filters.is_past(row.frame)):
                 break
-            if row is None or row not in filters:
+            if row is None or row.frame not in filters:
                 continue
             shown += 1
             if table is None:
@@ -317,6 +253,23 @@ def list_events(reader: LogReader, filters: Filters, limit: int | None, output: 
         if more:
             first.message += f" (and {more} more event{'s' * (more != 1)} with problems)"
         raise first
+    return shown
+
+
+def follow_events(
+    log: ServerUri, filters: Filters, limit: int | None, output: Output, full: bool, keys: KeyStore
+) -> None:
+    """List a server's events as it writes them, file after file."""
+    for path, stream in streams(log, Remote(goes_on=True, waits=True)):
+        assert stream is not None
+        name = ServerUri(path).name
+        if output is Output.text:
+            Screen().line((name, "bold"))
+        with LogReader(stream, name=name, verify_checksum=False, inner=False, keys=keys) as reader:
+            shown = list_events(reader, filters, limit, output, full)
+        if limit is not None and (limit := limit - shown) <= 0:
+            return
+        filters = replace(filters, start=None)  # it was in the file before
 
 
 @dataclass(frozen=True)
@@ -487,7 +440,12 @@ def show_event(reader: LogReader, found: Found, output: Output, full: bool) -> N
 
 
 def inspect(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A binary log; - is standard input.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="A binary log, mysql://user@host/FILE on a server; - is standard input."
+        ),
+    ],
     at: Annotated[
         int | None,
         typer.Option("--at", metavar="POSITION", help="Show the bytes of the event that starts here."),
@@ -532,12 +490,22 @@ def inspect(
       gtidal inspect binlog.000024 --at 197
       gtidal inspect binlog.000024 --type '*ROWS*' --start 2025-05-27T01:06
       gtidal inspect binlog.000024 --event 3 --output json
+      gtidal inspect mysql://repl@db1/binlog.000024 --at 197
+      gtidal inspect 'mysql://repl@db1/?start=now&follow=true'
     """
     if at is not None and event is not None:
         raise UsageError("--at and --event name the same thing: give one of them")
     if inner is not None and at is None and event is None:
         raise UsageError("--inner needs the payload's --at POSITION or --event N")
     filters = Filters(parse_types(types or []), parse_bound(start, "--start"), parse_bound(stop, "--stop"))
+    if is_server(file):
+        log, filters = on_server(file, filters)
+        if isinstance(log, ServerUri):
+            if at is not None or event is not None:
+                raise UsageError("follow lists events: it does not go with --at and --event")
+            follow_events(log, filters, limit, output, full, KeyStore(key, key_file))
+            return
+        file = log
     with open_one(file, key, key_file) as reader:
         if at is None and event is None:
             list_events(reader, filters, limit, output, full)

@@ -25,6 +25,7 @@ Examples:
   gtidal logs /var/lib/mysql
   gtidal logs '/archive/db1/binlog.*' --output json
   gtidal logs binlog.index --key-file component_keyring_file
+  gtidal logs mysql://repl@db1:3306/
 """
 
 MOST_LINES = 4
@@ -38,7 +39,7 @@ def register(app: typer.Typer) -> None:
 
 def logs(
     paths: Annotated[
-        list[str], typer.Argument(metavar="PATH", help="Files, directories, globs or .index files.")
+        list[str], typer.Argument(metavar="PATH", help="Files, directories, globs, .index files or servers.")
     ],
     output: Annotated[Output, typer.Option("--output", help="text, or json for JSON Lines.")] = Output.text,
     key: KeyOption = None,

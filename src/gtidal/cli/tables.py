@@ -178,7 +178,7 @@ def table_json(table: Table) -> dict[str, Any]:
 
 def tables(
     paths: Annotated[
-        list[str], typer.Argument(metavar="PATH", help="Logs, directories, globs or .index files.")
+        list[str], typer.Argument(metavar="PATH", help="Logs, directories, globs, .index files or servers.")
     ],
     output: Annotated[
         Output, typer.Option("--output", help="text, or json: one line for each table.")
@@ -197,6 +197,7 @@ def tables(
     Examples:
       gtidal tables /var/lib/mysql
       gtidal tables binlog.000024 --output json
+      gtidal tables mysql://repl@db1/binlog.000024
     """
     from gtidal.columnar.auditing import read_tables  # here, so that other commands start without it
 

@@ -38,6 +38,7 @@ Examples:
   gtidal verify binlog.000024 binlog.000025
   gtidal verify '/archive/db1/binlog.*' --output json
   gtidal verify encrypted/ --key-file component_keyring_file
+  gtidal verify 'mysql://repl@db1/?start=binlog.000020:4'
 """
 
 LARGE = 16 << 20
@@ -53,7 +54,7 @@ def register(app: typer.Typer) -> None:
 
 def verify(
     paths: Annotated[
-        list[str], typer.Argument(metavar="PATH", help="Files, directories, globs or .index files.")
+        list[str], typer.Argument(metavar="PATH", help="Files, directories, globs, .index files or servers.")
     ],
     output: Annotated[Output, typer.Option("--output", help="text, or json for JSON Lines.")] = Output.text,
     key: KeyOption = None,

@@ -106,7 +106,7 @@ class ServerLogs:
 
     def stream(self, file: str, size: int | None, pauses: Sequence[float] = PAUSES) -> ServerStream:
         """One file: ``size`` bytes of it, or all that is written until the server begins the next."""
-        return ServerStream(self.connect, self.identity, file, size, pauses)
+        return ServerStream(self.connect, self._identity, file, size, pauses)
 
     def locate(self, had: GtidSet | MariadbGtidSet) -> Place:
         """Where reading begins for one who has these GTIDs. Some behind it may be among them, too. Raises if the

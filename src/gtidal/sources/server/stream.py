@@ -38,7 +38,8 @@ Connect = Callable[[], Connection]
 
 class ServerStream(io.RawIOBase):
     """``size``: how many bytes of the file there are, for those who want no more; None: until the server begins its next
-    file, waiting for what comes. ``pauses``: between attempts to connect again."""
+    file, waiting for what comes. ``identity``: which server it has to be; None: the one that is found. ``pauses``: between
+    attempts to connect again."""
 
     searchable = False
     """A new dump begins where an event does."""
@@ -46,7 +47,7 @@ class ServerStream(io.RawIOBase):
     def __init__(
         self,
         connect: Connect,
-        identity: Identity,
+        identity: Identity | None,
         file: str,
         size: int | None,
         pauses: Sequence[float] = PAUSES,
@@ -204,12 +205,14 @@ class ServerStream(io.RawIOBase):
     def _new_dump(self, position: int) -> Dump:
         connection = self._connect()
         try:
-            if connection.identity().uuid != self._identity.uuid:
+            found = connection.identity()
+            wanted = self._identity.uuid if self._identity is not None else connection.address.server_uuid
+            if wanted is not None and found.uuid != wanted:
                 raise LogsDiverged(
                     f"{connection.host.title} is another server than before: its files are other files"
                 )
-            mariadb = self._identity.mariadb
-            dump = Dump(connection, self.name, position, waits=self._size is None, mariadb=mariadb)
+            self._identity = found
+            dump = Dump(connection, self.name, position, waits=self._size is None, mariadb=found.mariadb)
             self._check_same(connection, dump)
         except BaseException:
             connection.close()
