@@ -27,6 +27,8 @@ from gtidal.sources.server.logs import ServerLogs
 OLDEST, NOW = "oldest", "now"
 SYNC_EVERY = 5.0
 """Seconds. What came since may be lost in a power failure, and is then asked for again."""
+SYNC_SIZE = 64 << 20
+"""So much is brought to the disk at a time, so that there is little left to do when a file is closed."""
 LOOK_EVERY = 0.25
 PAUSES = (0.1, 0.3, 1.0, 3.0, 10.0)
 """Between attempts to connect again; the last one is repeated."""
@@ -105,6 +107,7 @@ class Archiver:
         self._target: Status | None = None
         self._clock = 0.0  # of the server, less ours
         self._synced_at = self._uploaded_at = time.monotonic()
+        self._synced_size = 0
         self._attempts = 0
 
     @property
@@ -299,7 +302,7 @@ class Archiver:
     # --- bytes
 
     def _copy(self) -> None:
-        """The open file, to its end, or until it is enough."""
+        """The open file and those behind it, until it is enough."""
         assert self._file is not None
         connection = self._logs.connect()
         try:
@@ -307,10 +310,16 @@ class Archiver:
             self._clock = float(connection.query("SELECT UNIX_TIMESTAMP(NOW(6))")[0][0]) - time.time()
             dump, overlap = self._new_dump(connection)
             self._receive(dump, overlap)
+            while dump.next_file is not None:
+                name, _ = dump.next_file
+                self._close(State.CLOSED, name)
+                if self._is_done():
+                    return
+                self._open(name)
+                dump.go_on()
+                self._receive(dump)
         finally:
             connection.close()
-        if dump.next_file is not None:
-            self._close(State.CLOSED, dump.next_file[0])
 
     def _new_dump(self, connection: Connection) -> tuple[Dump, Overlap]:
         """From the last event on that is here, which comes once more."""
@@ -334,8 +343,11 @@ class Archiver:
             raise self._reset(name)
         return dump, Overlap(file, begin, last, known)
 
-    def _receive(self, dump: Dump, overlap: Overlap) -> None:
+    def _receive(self, dump: Dump, overlap: Overlap | None = None) -> None:
+        """To the end of the open file, or until it is enough."""
+        assert self._file is not None
         intake = self._intake
+        overlap = overlap or Overlap(self._file)
         if not intake.position:
             intake.room()[: len(MAGIC)] = MAGIC
             intake.take(len(MAGIC))
@@ -375,9 +387,9 @@ class Archiver:
         now = time.monotonic()
         if self._file is None:
             return
-        if now - self._synced_at >= SYNC_EVERY:
-            self._file.sync()
-            self._synced_at = time.monotonic()
+        if now - self._synced_at >= SYNC_EVERY or self._summary.size - self._synced_size >= SYNC_SIZE:
+            self._file.sync_soon()
+            self._synced_at, self._synced_size = now, self._summary.size
         if self._mirror is not None and now - self._uploaded_at >= self._options.upload_every:
             self._uploaded_at = now
             self._manifest.put(self._entry(State.CURRENT))
@@ -413,7 +425,7 @@ class Archiver:
 class Overlap:
     """What a dump sends that is here already. From ``compared`` on it must be the same."""
 
-    def __init__(self, file: GrowingFile, begin: int, compared: int, end: int) -> None:
+    def __init__(self, file: GrowingFile, begin: int = 0, compared: int = 0, end: int = 0) -> None:
         self._file = file
         self._at = begin
         self._compared = compared

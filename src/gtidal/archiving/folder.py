@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from gtidal.sources.archive import MANIFEST, Manifest
 
 LOCK = "gtidal-archive.lock"
 _IN_USE_AT = FIRST_EVENT + FLAGS
+_SYNCING = ThreadPoolExecutor(1, "gtidal-sync")
 _RIGHTS = 0o640
 """Logs hold what the tables hold."""
 
@@ -135,6 +137,7 @@ class GrowingFile:
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT, _RIGHTS)
         self.size = 0
         self._synced = 0
+        self._syncing: Future[None] | None = None
 
     def recover(self) -> Intake:
         """Read what is here. It ends behind the last whole event whose checksum is right."""
@@ -165,21 +168,40 @@ class GrowingFile:
                 self._mark(in_use=True)
         self.size += len(whole)
 
+    def sync_soon(self) -> None:
+        """Begin to bring to the disk what was added, unless that is under way. Meanwhile more may come."""
+        if self._syncing is not None and self._syncing.done():
+            self._end_syncing()
+        if self._syncing is None and self._synced != self.size:
+            self._synced = self.size
+            self._syncing = _SYNCING.submit(os.fsync, self._fd)
+
     def sync(self) -> None:
         """What was added survives a power failure from here on."""
+        self._end_syncing()
         if self._synced != self.size:
             with writing(self.path):
                 os.fsync(self._fd)
             self._synced = self.size
 
+    def _end_syncing(self) -> None:
+        syncing, self._syncing = self._syncing, None
+        if syncing is not None:
+            with writing(self.path):
+                syncing.result()
+
     def finish(self) -> None:
         """Nothing will be added any more."""
+        self._end_syncing()
         with writing(self.path):
             self._mark(in_use=False)
             os.fsync(self._fd)
         self.close()
 
     def close(self) -> None:
+        if self._syncing is not None:
+            self._syncing.exception()  # nobody closes what is being brought to the disk
+            self._syncing = None
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

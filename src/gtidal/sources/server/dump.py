@@ -125,9 +125,19 @@ class Dump:
         self._command = type(command).__name__
         self.connection.send(command)
         self.connection.socket.settimeout(self.patience)
+        self._read_format()
+
+    def _read_format(self) -> None:
         while self.format is None and not self.ended:
             if self._step(self._received[:0]) == FULL:
                 break
+
+    def go_on(self) -> None:
+        """Read the file behind the one that has ended: the server sends it without being asked."""
+        assert self.next_file is not None
+        self.file, self._state[BEHIND] = self.next_file
+        self.format, self.next_file, self.ended = None, None, False
+        self._read_format()
 
     def close(self) -> None:
         self.connection.close()
