@@ -3,12 +3,19 @@ cimport cython
 cimport gtidal.columnar.kernel.machine as machine
 
 
-cdef unsigned long long four(
-    unsigned long long lowest, unsigned long long second, unsigned long long third, unsigned long long highest
-) noexcept nogil
 
 @cython.locals(sign=cython.ulonglong)
 cdef long long as_signed(unsigned long long number) noexcept nogil
+
+@cython.locals(number=cython.ulonglong, k=cython.longlong)
+cdef inline unsigned long long big(
+    const unsigned char *data, long long pos, long long size, long long limit
+) noexcept nogil
+
+@cython.locals(number=cython.ulonglong, ones=cython.ulonglong, k=cython.longlong)
+cdef inline unsigned long long little(
+    const unsigned char *data, long long pos, long long size, long long limit
+) noexcept nogil
 
 cdef unsigned long long power_of_ten(int digits) noexcept nogil
 
@@ -18,30 +25,98 @@ cdef int fraction_step(int extra) noexcept nogil
 cdef int day_number(unsigned int year, unsigned int month, unsigned int day) noexcept nogil
 
 @cython.locals(k=cython.int, rest=cython.int)
-cdef int is_full(const unsigned char[::1] data, long long bitmap, int width) noexcept nogil
+cdef inline int is_full(const unsigned char *data, long long bitmap, int width) noexcept nogil
 
 @cython.locals(k=cython.int, count=cython.int)
-cdef int count_present(const unsigned char[::1] data, long long bitmap, int width) noexcept nogil
+cdef inline int columns_present(
+    const unsigned char *data, long long bitmap, int width, long long limit
+) noexcept nogil
 
 @cython.locals(k=cython.int, rest=cython.int)
 cdef int has_null(const unsigned char[::1] data, long long nulls, int count) noexcept nogil
 
+@cython.locals(sign=cython.ulonglong)
+cdef inline long long read_number(
+    const unsigned char *data, long long pos, long long limit, int code, long long size
+) noexcept nogil
+
+@cython.locals(
+    all_ones=cython.ulonglong, low_half=cython.ulonglong, tail=cython.uint, digits=cython.uint, groups=cython.uint,
+    negative=cython.int, mask=cython.ulonglong, sign_bit=cython.int, low=cython.ulonglong, high=cython.ulonglong,
+    read_digits=cython.uint, size=cython.longlong, group=cython.ulonglong, bound=cython.ulonglong,
+    carry=cython.ulonglong,
+)
+cdef inline int read_decimal(
+    const unsigned char *data, long long pos, long long limit, int code, int precision, int scale, long long *slots,
+    long long cell, long long high_cell
+) noexcept nogil
+
+@cython.locals(year=cython.longlong)
+cdef inline long long read_year(const unsigned char *data, long long pos) noexcept nogil
+
+@cython.locals(number=cython.ulonglong, days=cython.int)
+cdef inline int read_date(
+    const unsigned char *data, long long pos, long long limit, long long *slots, unsigned char *states, long long cell
+) noexcept nogil
+
+@cython.locals(
+    number=cython.ulonglong, negative=cython.int, second=cython.longlong, minute=cython.longlong, hour=cython.longlong,
+    span=cython.longlong,
+)
+cdef inline int read_time24(
+    const unsigned char *data, long long pos, long long limit, long long *slots, long long cell
+) noexcept nogil
+
+@cython.locals(
+    number=cython.ulonglong, second=cython.longlong, minute=cython.longlong, hour=cython.longlong, day=cython.longlong,
+    month=cython.uint, year=cython.uint, days=cython.longlong, span=cython.longlong,
+)
+cdef inline int read_datetime64(
+    const unsigned char *data, long long pos, long long limit, long long *slots, unsigned char *states, long long cell
+) noexcept nogil
+
+@cython.locals(span=cython.longlong)
+cdef inline int read_epoch32(
+    const unsigned char *data, long long pos, long long limit, long long *slots, unsigned char *states, long long cell
+) noexcept nogil
+
+@cython.locals(
+    number=cython.ulonglong, bits=cython.int, mask=cython.ulonglong, span=cython.longlong, fraction=cython.longlong
+)
+cdef inline int read_epoch(
+    const unsigned char *data, long long pos, long long size, long long limit, long long *slots, unsigned char *states,
+    long long cell
+) noexcept nogil
+
+@cython.locals(
+    number=cython.ulonglong, bits=cython.int, mask=cython.ulonglong, fields=cython.ulonglong, fraction=cython.longlong,
+    month=cython.uint, year=cython.uint, hour=cython.longlong, minute=cython.longlong, second=cython.longlong,
+    days=cython.longlong, span=cython.longlong,
+)
+cdef inline int read_datetime(
+    const unsigned char *data, long long pos, long long size, long long limit, long long *slots, unsigned char *states,
+    long long cell
+) noexcept nogil
+
+@cython.locals(
+    number=cython.ulonglong, bits=cython.int, mask=cython.ulonglong, sign=cython.ulonglong, negative=cython.int,
+    fraction=cython.longlong, hour=cython.longlong, minute=cython.longlong, second=cython.longlong,
+    span=cython.longlong,
+)
+cdef inline int read_time(
+    const unsigned char *data, long long pos, long long size, long long limit, long long *slots, long long cell
+) noexcept nogil
+
 @cython.locals(
     limit=cython.longlong, plans=cython.longlong, image_room=cython.longlong, cell_room=cython.longlong,
     event=cython.longlong, pos=cython.longlong, images=cython.longlong, cells=cython.longlong,
-    end=cython.longlong, all_ones=cython.ulonglong, low_half=cython.ulonglong, top_bit=cython.ulonglong, plan=cython.int, first=cython.int, width=cython.int,
-    image_cells=cython.int, bitmap_size=cython.int, before=cython.longlong, after=cython.longlong,
-    before_full=cython.int, after_full=cython.int, before_count=cython.int, after_count=cython.int,
+    raw="const unsigned char *", cell_slots="long long *", cell_states="unsigned char *",
+    end=cython.longlong, plan=cython.int, first=cython.int, width=cython.int, image_cells=cython.int,
+    before=cython.longlong, after=cython.longlong, before_count=cython.int, after_count=cython.int,
     row_images=cython.longlong, row_start=cython.longlong, side=cython.int, bitmap=cython.longlong,
     full=cython.int, present=cython.int, nulls=cython.longlong, null_size=cython.int, plain=cython.int,
     place=cython.int, column=cython.int, cell=cython.longlong, code=cython.int, state=cython.int,
-    index=cython.int, length=cython.longlong, number=cython.ulonglong, mask=cython.ulonglong,
-    sign=cython.ulonglong, digits=cython.uint, read_digits=cython.uint, groups=cython.uint, tail=cython.uint,
-    negative=cython.int, at=cython.longlong, group=cython.ulonglong,
-    bound=cython.ulonglong, low=cython.ulonglong, high=cython.ulonglong, carry=cython.ulonglong,
-    year=cython.uint, month=cython.uint, day=cython.longlong, hour=cython.longlong, minute=cython.longlong,
-    second=cython.longlong, fraction=cython.longlong, days=cython.longlong, span=cython.longlong, bits=cython.int,
-    k=cython.longlong, _=cython.int,
+    index=cython.int, length=cython.longlong, number=cython.ulonglong, refused=cython.int,
 )
 cpdef int fill(
     const unsigned char[::1] data, const int[::1] event_start, const int[::1] event_end, const int[::1] event_plan,
@@ -52,13 +127,19 @@ cpdef int fill(
 ) noexcept
 
 @cython.locals(
-    limit=cython.longlong, plans=cython.longlong, event=cython.longlong, pos=cython.longlong, end=cython.longlong,
-    plan=cython.int, first=cython.int, width=cython.int, bitmap_size=cython.int, before=cython.longlong,
-    after=cython.longlong, before_full=cython.int, after_full=cython.int, before_count=cython.int,
-    after_count=cython.int, made=cython.int, row_start=cython.longlong, side=cython.int, bitmap=cython.longlong,
-    full=cython.int, present=cython.int, nulls=cython.longlong, null_size=cython.int, plain=cython.int,
-    place=cython.int, column=cython.int, index=cython.int, code=cython.int, length=cython.longlong,
-    number=cython.longlong, byte=cython.longlong, k=cython.longlong,
+    nulls=cython.longlong, place=cython.int, bits=cython.int, column=cython.int, index=cython.int,
+    is_there=cython.longlong, length=cython.longlong,
+)
+cdef inline long long behind_image(
+    const unsigned char *data, long long limit, long long pos, long long end, long long bitmap, int present, int first,
+    int width, const int *shape, const int *size
+) noexcept nogil
+
+@cython.locals(
+    limit=cython.longlong, raw="const unsigned char *", plans=cython.longlong, event=cython.longlong,
+    pos=cython.longlong, end=cython.longlong, plan=cython.int, first=cython.int, width=cython.int,
+    before=cython.longlong, after=cython.longlong, before_count=cython.int, after_count=cython.int, made=cython.int,
+    row_start=cython.longlong, side=cython.int, bitmap=cython.longlong, present=cython.int,
 )
 cpdef int count(
     const unsigned char[::1] data, const int[::1] event_start, const int[::1] event_end, const int[::1] event_plan,

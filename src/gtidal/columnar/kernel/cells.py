@@ -20,15 +20,31 @@ except ImportError:  # it is needed to compile only
     import gtidal.columnar.kernel.without_cython as cython
 
 
-def four(lowest, second, third, highest):
-    """The number that four bytes make, given from the lowest to the highest."""
-    return lowest | second << 8 | third << 16 | highest << 24
-
-
 def as_signed(number):
     """The number that has these 64 bits in two's complement."""
     sign = 0x8000000000000000
     return (number ^ sign) - sign
+
+
+def big(data, pos, size, limit):
+    """The number that 1 to 8 bytes make, the highest first."""
+    if limit - pos >= 8:
+        return machine.big_raw(data, pos) >> 8 * (8 - size)
+    number = 0
+    for k in range(size):
+        number = number << 8 | data[pos + k]
+    return number
+
+
+def little(data, pos, size, limit):
+    """The number that 1 to 8 bytes make, the lowest first."""
+    if limit - pos >= 8:
+        ones = 0xFFFFFFFFFFFFFFFF
+        return machine.long_raw(data, pos) & ones >> 8 * (8 - size)
+    number = 0
+    for k in range(size - 1, -1, -1):
+        number = number << 8 | data[pos + k]
+    return number
 
 
 def power_of_ten(digits):
@@ -90,8 +106,14 @@ def is_full(data, bitmap, width):
     return rest == 0 or data[bitmap + (width >> 3)] & rest == rest
 
 
-def count_present(data, bitmap, width):
-    """How many of the first ``width`` bits are set."""
+def columns_present(data, bitmap, width, limit):
+    """How many of the first ``width`` bits are set, -1 if the bitmap is not there. No image has all columns."""
+    if bitmap < 0:
+        return width
+    if (width + 7) >> 3 > limit - bitmap:
+        return -1
+    if is_full(data, bitmap, width):
+        return width
     count = 0
     for k in range(width):
         count += data[bitmap + (k >> 3)] >> (k & 7) & 1
@@ -105,6 +127,209 @@ def has_null(data, nulls, count):
             return 1
     rest = (1 << (count & 7)) - 1
     return rest != 0 and data[nulls + (count >> 3)] & rest != 0
+
+
+# --- values: most of these read reads what lies at ``pos`` into a cell, and gives 0, or 2 where it is refused
+
+
+def read_number(data, pos, limit, code, size):
+    """What an INT, UINT or FLOAT has in its slot."""
+    sign = 0x8000000000000000
+    if code == 1:
+        sign = sign >> 8 * (8 - size)
+    return (little(data, pos, size, limit) ^ sign) - sign
+
+
+def read_decimal(data, pos, limit, code, precision, scale, slots, cell, high_cell):
+    """The unscaled number; of a WIDE_DECIMAL in two slots. A LONG_DECIMAL is only checked."""
+    # Literals this large are Python objects to Cython, except where they are assigned.
+    all_ones = 0xFFFFFFFFFFFFFFFF
+    low_half = 0xFFFFFFFF
+    tail = scale
+    digits = precision - scale
+    groups = digits // 9 + tail // 9
+    digits = digits % 9
+    tail = tail % 9
+    # The first bit is the sign, set for what is not negative. A negative number has all of its bits inverted.
+    negative = data[pos] < 128
+    mask = all_ones if negative else 0
+    sign_bit = 1
+    low = 0
+    high = 0
+    read_digits = 0
+    while True:
+        if digits:
+            size = 4 if digits > 6 else (digits + 1) >> 1
+            group = (big(data, pos, size, limit) ^ mask) & all_ones >> 64 - 8 * size + sign_bit
+            sign_bit = 0
+            pos += size
+            bound = power_of_ten(digits)
+            if group >= bound:
+                return 2
+            read_digits += digits
+            if read_digits <= 18:
+                low = low * bound + group
+            else:
+                # 128 bits times 30, in pieces of 32; what LONG_DECIMAL has more is lost.
+                group = group + (low & low_half) * bound
+                carry = (low >> 32) * bound + (group >> 32)
+                low = (carry & low_half) << 32 | group & low_half
+                high = (high * bound + (carry >> 32)) & all_ones
+        if groups > 0:
+            groups -= 1
+            digits = 9
+        elif tail:
+            digits = tail
+            tail = 0
+        else:
+            break
+    if code != 7:
+        # -n is n inverted, and one more.
+        low = ((low ^ mask) + negative) & all_ones
+        slots[cell] = as_signed(low)
+        if code == 6:
+            high = high ^ mask
+            if low == 0:
+                high = (high + negative) & all_ones
+            slots[high_cell] = as_signed(high)
+    return 0
+
+
+def read_year(data, pos):
+    year = data[pos]
+    return year + 1900 if year else 0
+
+
+def read_date(data, pos, limit, slots, states, cell):
+    """Days since 1970; as they are, in state ZERO, what is no date."""
+    number = little(data, pos, 3, limit)
+    days = day_number(number >> 9, number >> 5 & 15, number & 31)
+    if days == -1000000:
+        states[cell] = 3  # ZERO
+        slots[cell] = number
+    else:
+        slots[cell] = days
+    return 0
+
+
+def read_time24(data, pos, limit, slots, cell):
+    """Microseconds of a time that is written in decimal digits."""
+    number = little(data, pos, 3, limit)
+    negative = number >= 0x800000
+    if negative:
+        number = 0x1000000 - number
+    second = number % 100
+    minute = number // 100 % 100
+    hour = number // 10000
+    if minute > 59 or second > 59:
+        return 2
+    span = ((hour * 60 + minute) * 60 + second) * 1000000
+    slots[cell] = -span if negative else span
+    return 0
+
+
+def read_datetime64(data, pos, limit, slots, states, cell):
+    """Microseconds since 1970 of a moment that is written in decimal digits."""
+    number = little(data, pos, 8, limit)
+    second = number % 100
+    minute = number // 100 % 100
+    hour = number // 10000 % 100
+    day = number // 1000000 % 100
+    number = number // 100000000
+    month = number % 100
+    number = number // 100
+    if number > 10081:
+        return 2
+    year = number
+    days = day_number(year, month, day)
+    if days == -1000000 or hour > 23 or minute > 59 or second > 59:
+        if month > 12 or day > 31 or hour > 31 or minute > 63 or second > 63:
+            return 2
+        span = year * 13 + month
+        states[cell] = 3  # ZERO
+        slots[cell] = (span << 22 | day << 17 | hour << 12 | minute << 6 | second) << 24
+    else:
+        span = ((days * 24 + hour) * 60 + minute) * 60 + second
+        slots[cell] = span * 1000000
+    return 0
+
+
+def read_epoch32(data, pos, limit, slots, states, cell):
+    """Microseconds since 1970, of seconds."""
+    span = little(data, pos, 4, limit)
+    span *= 1000000
+    slots[cell] = span
+    if span == 0:
+        states[cell] = 3  # ZERO
+    return 0
+
+
+def read_epoch(data, pos, size, limit, slots, states, cell):
+    """Microseconds since 1970, of 4 bytes of seconds and up to 3 of their fraction."""
+    number = big(data, pos, size, limit)
+    bits = 8 * (size - 4)
+    mask = 1
+    mask = (mask << bits) - 1
+    span = number >> bits
+    fraction = number & mask
+    span = span * 1000000 + fraction * fraction_step(size - 4)
+    slots[cell] = span
+    if span == 0:
+        states[cell] = 3  # ZERO
+    return 0
+
+
+def read_datetime(data, pos, size, limit, slots, states, cell):
+    """Microseconds since 1970, of 5 bytes of bit fields and up to 3 of the fraction."""
+    if data[pos] < 128:
+        return 2
+    bits = 8 * (size - 5)
+    number = big(data, pos, size, limit)
+    mask = 1
+    mask = (mask << bits) - 1
+    fraction = number & mask
+    fraction *= fraction_step(size - 5)
+    fields = 0x7FFFFFFFFF  # all but the first bit
+    number = number >> bits & fields
+    month = number >> 22
+    year = month // 13
+    month = month % 13
+    hour = number >> 12 & 31
+    minute = number >> 6 & 63
+    second = number & 63
+    days = day_number(year, month, number >> 17 & 31)
+    if days == -1000000 or hour > 23 or minute > 59 or second > 59 or fraction > 999999:
+        states[cell] = 3  # ZERO
+        slots[cell] = number << 24 | fraction
+    else:
+        span = ((days * 24 + hour) * 60 + minute) * 60 + second
+        slots[cell] = span * 1000000 + fraction
+    return 0
+
+
+def read_time(data, pos, size, limit, slots, cell):
+    """Microseconds, of 3 bytes of bit fields and up to 3 of the fraction, all counted from the middle."""
+    bits = 8 * (size - 3)
+    number = big(data, pos, size, limit)
+    sign = 0x800000
+    sign = sign << bits
+    negative = number < sign
+    number = sign - number if negative else number - sign
+    mask = 1
+    mask = (mask << bits) - 1
+    fraction = (number & mask) * fraction_step(size - 3)
+    number = number >> bits
+    hour = number >> 12
+    minute = number >> 6 & 63
+    second = number & 63
+    if minute > 59 or second > 59 or fraction > 999999:
+        return 2
+    span = ((hour * 60 + minute) * 60 + second) * 1000000 + fraction
+    slots[cell] = -span if negative else span
+    return 0
+
+
+# --- row images
 
 
 def fill(
@@ -128,10 +353,10 @@ def fill(
         pos = progress[1]
         images = progress[2]
         cells = progress[3]
-        # Literals this large are Python objects to Cython, except where they are assigned.
-        all_ones = 0xFFFFFFFFFFFFFFFF
-        low_half = 0xFFFFFFFF
-        top_bit = 0x8000000000000000
+        raw = machine.place(data)
+        cell_slots = machine.longs(slots)
+        cell_states = machine.room(states)
+        refused = 0
         while event < events:
             if pos < 0:
                 pos = event_start[event]
@@ -153,30 +378,15 @@ def fill(
             first = plan_first[plan]
             width = plan_width[plan]
             image_cells = plan_slots[plan]
-            bitmap_size = (width + 7) >> 3
             before = event_before[event]
             after = event_after[event]
             if event + 4 < events:
                 machine.prefetch(data, event_start[event + 4])
-            before_full = 1
-            after_full = 1
-            before_count = width
-            after_count = width
-            row_images = 0
-            if before >= 0:
-                if bitmap_size > limit - before:
-                    return 2
-                row_images += 1
-                before_full = is_full(data, before, width)
-                if not before_full:
-                    before_count = count_present(data, before, width)
-            if after >= 0:
-                if bitmap_size > limit - after:
-                    return 2
-                row_images += 1
-                after_full = is_full(data, after, width)
-                if not after_full:
-                    after_count = count_present(data, after, width)
+            before_count = columns_present(raw, before, width, limit)
+            after_count = columns_present(raw, after, width, limit)
+            if before_count < 0 or after_count < 0:
+                return 2
+            row_images = (before >= 0) + (after >= 0)
             while pos < end:
                 row_start = pos
                 if row_images > image_room - images or row_images * image_cells > cell_room - cells:
@@ -187,14 +397,13 @@ def fill(
                 for side in range(2):
                     if side == 0:
                         bitmap = before
-                        full = before_full
                         present = before_count
                     else:
                         bitmap = after
-                        full = after_full
                         present = after_count
                     if bitmap < 0:
                         continue
+                    full = present == width
                     nulls = pos
                     null_size = (present + 7) >> 3
                     if null_size > end - pos:
@@ -228,214 +437,46 @@ def fill(
                         if length > end - pos:
                             return 2
                         states[cell] = 0
-                        if code == 1 or code == 2 or code == 3:  # INT, UINT, FLOAT
-                            if length == 4:
-                                number = four(data[pos], data[pos + 1], data[pos + 2], data[pos + 3])
-                            elif length == 8:
-                                number = four(data[pos + 4], data[pos + 5], data[pos + 6], data[pos + 7])
-                                number = number << 32
-                                number |= four(data[pos], data[pos + 1], data[pos + 2], data[pos + 3])
-                            else:
-                                number = 0
-                                for k in range(length - 1, -1, -1):
-                                    number = number << 8 | data[pos + k]
-                            if code == 1:
-                                sign = 1
-                                sign = sign << (8 * length - 1)
-                            else:
-                                sign = top_bit
-                            slots[cell] = (number ^ sign) - sign
-                        elif code == 4:  # BYTES
-                            if length == 1:
-                                number = data[pos]
-                            else:
-                                number = 0
-                                for k in range(length - 1, -1, -1):
-                                    number = number << 8 | data[pos + k]
+                        if code == 4:  # BYTES
+                            number = little(raw, pos, length, limit)
                             pos += length
                             length = number
                             if length > end - pos:
                                 return 2
                             slots[cell] = pos | length << 32
+                        elif code == 1 or code == 2 or code == 3:  # INT, UINT, FLOAT
+                            slots[cell] = read_number(raw, pos, limit, code, length)
                         elif code == 5 or code == 6 or code == 7:  # DECIMAL, WIDE_DECIMAL, LONG_DECIMAL
-                            tail = arg2[column]
-                            digits = arg1[column] - tail
-                            groups = digits // 9 + tail // 9
-                            digits = digits % 9
-                            tail = tail % 9
-                            # The first bit is the sign. A negative number has all of its bits inverted.
-                            negative = data[pos] < 128
-                            mask = all_ones if negative else 0
-                            sign = 128
-                            low = 0
-                            high = 0
-                            read_digits = 0
-                            at = pos
-                            while True:
-                                if digits > 6:
-                                    group = four(data[at + 3], data[at + 2], data[at + 1], data[at])
-                                    group = group ^ mask & low_half ^ sign << 24
-                                    at += 4
-                                else:
-                                    group = 0
-                                    for _ in range((digits + 1) >> 1):
-                                        group = group << 8 | data[at] ^ mask & 255 ^ sign
-                                        sign = 0
-                                        at += 1
-                                if digits:
-                                    sign = 0
-                                    bound = power_of_ten(digits)
-                                    if group >= bound:
-                                        return 2
-                                    read_digits += digits
-                                    if read_digits <= 18:
-                                        low = low * bound + group
-                                    else:
-                                        # 128 bits times 30, in pieces of 32; what LONG_DECIMAL has more is lost.
-                                        group = group + (low & low_half) * bound
-                                        carry = (low >> 32) * bound + (group >> 32)
-                                        low = (carry & low_half) << 32 | group & low_half
-                                        high = (high * bound + (carry >> 32)) & all_ones
-                                if groups > 0:
-                                    groups -= 1
-                                    digits = 9
-                                elif tail:
-                                    digits = tail
-                                    tail = 0
-                                else:
-                                    break
-                            if code == 7:
-                                slots[cell] = pos | length << 32
-                            else:
-                                # -n is n inverted, and one more.
-                                low = ((low ^ mask) + negative) & all_ones
-                                slots[cell] = as_signed(low)
-                                if code == 6:
-                                    high = high ^ mask
-                                    if low == 0:
-                                        high = (high + negative) & all_ones
-                                    slots[cell + 1] = as_signed(high)
-                                    states[cell + 1] = 0
+                            slots[cell] = pos | length << 32
+                            if code == 6:
+                                states[cell + 1] = 0
+                            refused = read_decimal(
+                                raw, pos, limit, code, arg1[column], arg2[column], cell_slots, cell, cell + 1
+                            )
                         elif code == 8:  # BITS
-                            number = 0
-                            for k in range(length):
-                                number = number << 8 | data[pos + k]
-                            slots[cell] = as_signed(number)
+                            slots[cell] = as_signed(big(raw, pos, length, limit))
                         elif code == 9:  # YEAR
-                            year = data[pos]
-                            slots[cell] = year + 1900 if year else 0
+                            slots[cell] = read_year(raw, pos)
                         elif code == 10:  # DATE
-                            number = four(data[pos], data[pos + 1], data[pos + 2], 0)
-                            days = day_number(number >> 9, number >> 5 & 15, number & 31)
-                            if days == -1000000:
-                                states[cell] = 3  # ZERO
-                                slots[cell] = number
-                            else:
-                                slots[cell] = days
+                            read_date(raw, pos, limit, cell_slots, cell_states, cell)
                         elif code == 11:  # TIME24
-                            number = four(data[pos], data[pos + 1], data[pos + 2], 0)
-                            negative = number >= 0x800000
-                            if negative:
-                                number = 0x1000000 - number
-                            second = number % 100
-                            minute = number // 100 % 100
-                            hour = number // 10000
-                            if minute > 59 or second > 59:
-                                return 2
-                            span = ((hour * 60 + minute) * 60 + second) * 1000000
-                            slots[cell] = -span if negative else span
+                            refused = read_time24(raw, pos, limit, cell_slots, cell)
                         elif code == 12:  # DATETIME64
-                            number = four(data[pos + 4], data[pos + 5], data[pos + 6], data[pos + 7])
-                            number = number << 32
-                            number |= four(data[pos], data[pos + 1], data[pos + 2], data[pos + 3])
-                            second = number % 100
-                            minute = number // 100 % 100
-                            hour = number // 10000 % 100
-                            day = number // 1000000 % 100
-                            number = number // 100000000
-                            month = number % 100
-                            number = number // 100
-                            if number > 10081:
-                                return 2
-                            year = number
-                            days = day_number(year, month, day)
-                            if days == -1000000 or hour > 23 or minute > 59 or second > 59:
-                                if month > 12 or day > 31 or hour > 31 or minute > 63 or second > 63:
-                                    return 2
-                                span = year * 13 + month
-                                states[cell] = 3  # ZERO
-                                slots[cell] = (
-                                    span << 22 | day << 17 | hour << 12 | minute << 6 | second
-                                ) << 24
-                            else:
-                                span = ((days * 24 + hour) * 60 + minute) * 60 + second
-                                slots[cell] = span * 1000000
+                            refused = read_datetime64(raw, pos, limit, cell_slots, cell_states, cell)
                         elif code == 13:  # EPOCH32
-                            span = four(data[pos], data[pos + 1], data[pos + 2], data[pos + 3])
-                            span *= 1000000
-                            slots[cell] = span
-                            if span == 0:
-                                states[cell] = 3  # ZERO
+                            read_epoch32(raw, pos, limit, cell_slots, cell_states, cell)
                         elif code == 14:  # EPOCH
-                            span = four(data[pos + 3], data[pos + 2], data[pos + 1], data[pos])
-                            fraction = 0
-                            for k in range(4, length):
-                                fraction = fraction << 8 | data[pos + k]
-                            span = span * 1000000 + fraction * fraction_step(length - 4)
-                            slots[cell] = span
-                            if span == 0:
-                                states[cell] = 3  # ZERO
+                            read_epoch(raw, pos, length, limit, cell_slots, cell_states, cell)
                         elif code == 15:  # DATETIME
-                            if data[pos] < 128:
-                                return 2
-                            number = four(data[pos + 3], data[pos + 2], data[pos + 1], data[pos] ^ 128)
-                            number = number << 8 | data[pos + 4]
-                            fraction = 0
-                            for k in range(5, length):
-                                fraction = fraction << 8 | data[pos + k]
-                            fraction *= fraction_step(length - 5)
-                            month = number >> 22
-                            year = month // 13
-                            month = month % 13
-                            hour = number >> 12 & 31
-                            minute = number >> 6 & 63
-                            second = number & 63
-                            days = day_number(year, month, number >> 17 & 31)
-                            if (
-                                days == -1000000
-                                or hour > 23
-                                or minute > 59
-                                or second > 59
-                                or fraction > 999999
-                            ):
-                                states[cell] = 3  # ZERO
-                                slots[cell] = number << 24 | fraction
-                            else:
-                                span = ((days * 24 + hour) * 60 + minute) * 60 + second
-                                slots[cell] = span * 1000000 + fraction
+                            refused = read_datetime(raw, pos, length, limit, cell_slots, cell_states, cell)
                         elif code == 16:  # TIME
-                            bits = 8 * (length - 3)
-                            number = 0
-                            for k in range(length):
-                                number = number << 8 | data[pos + k]
-                            sign = 0x800000
-                            sign = sign << bits
-                            negative = number < sign
-                            number = sign - number if negative else number - sign
-                            mask = (1 << bits) - 1
-                            fraction = (number & mask) * fraction_step(length - 3)
-                            number = number >> bits
-                            hour = number >> 12
-                            minute = number >> 6 & 63
-                            second = number & 63
-                            if minute > 59 or second > 59 or fraction > 999999:
-                                return 2
-                            span = ((hour * 60 + minute) * 60 + second) * 1000000 + fraction
-                            slots[cell] = -span if negative else span
+                            refused = read_time(raw, pos, length, limit, cell_slots, cell)
                         elif code == 17:  # NOTHING
                             states[cell] = 1  # NULL
                             slots[cell] = 0
                         else:  # UNREADABLE
+                            return 2
+                        if refused:
                             return 2
                         pos += length
                     cells += image_cells
@@ -450,6 +491,39 @@ def fill(
         return 0
 
 
+def behind_image(data, limit, pos, end, bitmap, present, first, width, shape, size):
+    """Where the image ends whose bits for NULL are at ``pos``; -1 if it is not all there. Values are walked over."""
+    nulls = pos
+    pos += (present + 7) >> 3
+    if pos > end:
+        return -1
+    place = 0
+    bits = 0
+    for column in range(first, first + width):
+        if present != width:
+            index = column - first
+            if not data[bitmap + (index >> 3)] >> (index & 7) & 1:
+                continue
+        if place & 7 == 0:
+            bits = data[nulls + (place >> 3)]
+        is_there = 1 - (bits & 1)
+        bits >>= 1
+        place += 1
+        length = size[column]
+        if shape[column] == 4:  # BYTES
+            if length > end - pos:
+                if is_there:
+                    return -1
+                continue
+            length += little(data, pos, length, limit)
+        elif shape[column] == 0 and is_there:  # UNREADABLE
+            return -1
+        # Without a branch: which values are NULL cannot be foreseen.
+        pos += length * is_there
+    # Whatever went beyond the end has not been touched.
+    return pos if pos <= end else -1
+
+
 def count(
     data, event_start, event_end, event_plan, event_before, event_after, events, plan_first, plan_width,
     shape, size, rows, progress,
@@ -458,6 +532,7 @@ def count(
     ``fill`` refuses. ``progress[0]``, in and out: the event to go on with. REFUSED: its ``rows`` are 0."""
     with cython.nogil:
         limit = len(data)
+        raw = machine.place(data)
         plans = len(plan_first)
         event = progress[0]
         while event < events:
@@ -475,73 +550,27 @@ def count(
                 return 2
             first = plan_first[plan]
             width = plan_width[plan]
-            bitmap_size = (width + 7) >> 3
             before = event_before[event]
             after = event_after[event]
             if event + 4 < events:
                 machine.prefetch(data, event_start[event + 4])
-            before_full = 1
-            after_full = 1
-            before_count = width
-            after_count = width
-            if before >= 0:
-                if bitmap_size > limit - before:
-                    return 2
-                before_full = is_full(data, before, width)
-                if not before_full:
-                    before_count = count_present(data, before, width)
-            if after >= 0:
-                if bitmap_size > limit - after:
-                    return 2
-                after_full = is_full(data, after, width)
-                if not after_full:
-                    after_count = count_present(data, after, width)
+            before_count = columns_present(raw, before, width, limit)
+            after_count = columns_present(raw, after, width, limit)
+            if before_count < 0 or after_count < 0:
+                return 2
             made = 0
             while pos < end:
                 row_start = pos
                 for side in range(2):
-                    if side == 0:
-                        bitmap = before
-                        full = before_full
-                        present = before_count
-                    else:
-                        bitmap = after
-                        full = after_full
-                        present = after_count
-                    if bitmap < 0:
-                        continue
-                    nulls = pos
-                    null_size = (present + 7) >> 3
-                    if null_size > end - pos:
-                        return 2
-                    pos += null_size
-                    plain = full and not has_null(data, nulls, present)
-                    place = 0
-                    for column in range(first, first + width):
-                        if not plain:
-                            index = column - first
-                            if not full and not data[bitmap + (index >> 3)] >> (index & 7) & 1:
-                                continue
-                            index = place
-                            place += 1
-                            if data[nulls + (index >> 3)] >> (index & 7) & 1:
-                                continue
-                        code = shape[column]
-                        length = size[column]
-                        if code == 4:  # BYTES
-                            if length > end - pos:
-                                return 2
-                            number = data[pos]
-                            for k in range(1, length):
-                                byte = data[pos + k]
-                                number |= byte << 8 * k
-                            length += number
-                        elif code == 0:  # UNREADABLE
+                    bitmap = after if side else before
+                    if bitmap >= 0:
+                        present = after_count if side else before_count
+                        pos = behind_image(
+                            raw, limit, pos, end, bitmap, present, first, width, machine.words(shape),
+                            machine.words(size),
+                        )  # fmt: skip
+                        if pos < 0:
                             return 2
-                        pos += length
-                    # Whatever went beyond the end has not been touched.
-                    if pos > end:
-                        return 2
                 if pos == row_start:
                     return 2
                 made += 1

@@ -124,6 +124,23 @@ GTIDAL_INLINE void gtidal_put_short(unsigned char *to, uint16_t number)
     memcpy(to, &number, 2);
 }
 
+/* Big-endian, whatever the machine. */
+GTIDAL_INLINE uint64_t gtidal_get_big(const unsigned char *data)
+{
+#if defined(__GNUC__) || defined(__clang__)
+    uint64_t number;
+    memcpy(&number, data, 8);
+#if __BYTE_ORDER__ != __ORDER_BIG_ENDIAN__
+    number = __builtin_bswap64(number);
+#endif
+#else
+    uint64_t number = 0;
+    for (int at = 0; at < 8; at++)
+        number = number << 8 | data[at];
+#endif
+    return number;
+}
+
 static uint32_t gtidal_crc_tables[8][256];
 
 static uint32_t gtidal_crc_by_table(const unsigned char *data, size_t size, uint32_t crc)

@@ -9,6 +9,7 @@ cdef extern from "machine.h" nogil:
     void gtidal_prefetch(const void *place)
     void gtidal_put_short(unsigned char *to, unsigned short number)
     void gtidal_put_long(unsigned char *to, unsigned long long number)
+    unsigned long long gtidal_get_big(const unsigned char *data)
 
 cdef inline long long crc32(const unsigned char[::1] data, long long pos, long long end) noexcept nogil:
     return gtidal_crc32(&data[pos], <size_t> (end - pos))
@@ -95,6 +96,9 @@ cdef inline long long long_raw(const unsigned char *data, long long pos) noexcep
     cdef long long number
     memcpy(&number, data + pos, 8)
     return number
+
+cdef inline unsigned long long big_raw(const unsigned char *data, long long pos) noexcept nogil:
+    return gtidal_get_big(data + pos)
 
 cdef extern from "typeset.h" nogil:
     size_t gtidal_put_number(unsigned char *out, unsigned long long number, size_t least)

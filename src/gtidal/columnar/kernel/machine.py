@@ -73,6 +73,11 @@ put_long_raw = put_long
 long_raw = long_at
 
 
+def big_raw(data, pos):
+    """Eight bytes, big-endian, unsigned."""
+    return int.from_bytes(data[pos : pos + 8], "big")
+
+
 def short_raw(data, pos):
     return int.from_bytes(data[pos : pos + 2], "little")
 
