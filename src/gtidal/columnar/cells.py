@@ -17,8 +17,8 @@ from gtidal.events.registry import Context
 from gtidal.events.rows import RowsEvent
 from gtidal.log.decoder import event_name, inner_format_of
 
-MOST_IMAGES = 1 << 15
-MOST_CELLS = 1 << 19
+MOST_IMAGES = 1 << 16
+MOST_CELLS = 1 << 20
 DONE, FULL, NOT_OURS, TOO_LARGE = range(4)
 
 
