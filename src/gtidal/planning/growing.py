@@ -53,6 +53,8 @@ class FileHead:
     relay: bool
     in_use: bool
     """Whether it says that it may end anywhere."""
+    beginning: bytes
+    """The bytes of its first event and what is before it; none where that is encrypted."""
 
 
 class GrowingLog(ABC):
@@ -121,10 +123,11 @@ class GrowingLog(ABC):
     def head(self, name: str, size: int, keys: Keys) -> FileHead:
         """What a file's head says; ``size``: so much of it is there."""
         with cast(BinaryIO, BoundedStream(self.open(name), size)) as stream:
-            first = stream.read(FIRST_EVENT)
-            header = stream.read(HEADER_SIZE)
-            stream.seek(0)
+            first = exactly(stream, FIRST_EVENT)
+            header = exactly(stream, HEADER_SIZE)
             told = first == MAGIC and len(header) == HEADER_SIZE
+            body = exactly(stream, int.from_bytes(header[9:13], "little") - HEADER_SIZE) if told else b""
+            stream.seek(0)
             reader = WindowReader(stream, name, keys=keys, window=_LOOK)
             reader.open()
             boundaries = Boundaries(reader, size - reader.head_size)
@@ -134,7 +137,16 @@ class GrowingLog(ABC):
                 previous_gtids(boundaries),
                 boundaries.relay,
                 reader.in_use,
+                first + header + body if told else b"",
             )
+
+
+def exactly(stream: BinaryIO, size: int) -> bytes:
+    """So many bytes, or all there are: raw streams give what they have."""
+    data = b""
+    while len(data) < size and (piece := stream.read(size - len(data))):
+        data += piece
+    return data
 
 
 def _in_a_row(names: Iterable[str], title: str) -> None:

@@ -10,6 +10,16 @@ SPLITTINGS = ("search", "walk")
 
 
 @dataclass(frozen=True)
+class Carried:
+    """The bytes of a short piece."""
+
+    head: bytes
+    """Of the file: what tells how its events are read."""
+    events: bytes
+    """From the piece's beginning to its end."""
+
+
+@dataclass(frozen=True)
 class Piece:
     """A range of one log. Its transactions are those that begin in it, whole, wherever they end.
 
@@ -38,6 +48,8 @@ class Piece:
     """In force at ``cut``; None: that of the log's head."""
     in_use: bool = False
     """Whether a server was still writing the file."""
+    carried: Carried | None = field(default=None, repr=False)
+    """Its bytes, where they travel with it: then nobody opens the file."""
 
     def following(self, cut: int, log_size: int) -> int | None:
         """The cut of this log behind another one; None: there is none."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 import pyarrow as pa
 
@@ -21,11 +22,14 @@ from gtidal.columnar.views.events import SCHEMA_WITH_DETAIL
 from gtidal.columnar.windows import WindowReader
 from gtidal.errors import DecodeError, UsageError
 from gtidal.events.format import Format
-from gtidal.planning.parts import Part, Piece
+from gtidal.planning.parts import Carried, Part, Piece
 from gtidal.requests import check_options, chosen_columns, selection_of, settle_of
 from gtidal.sources.files import BoundedStream, LogFile, Meter
 from gtidal.sources.keyring import KeyStore
 from gtidal.sources.storage import Storage
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 _SCHEMAS = {"events": SCHEMA_WITH_DETAIL, "transactions": TRANSACTIONS, "changes": CHANGES}
 _LOOK = 1 << 14
@@ -67,12 +71,53 @@ def read_part(
 
     def batches() -> Iterator[pa.RecordBatch]:
         for piece in part.pieces:
-            file = replace(LogFile.at(piece.path, where), listed_size=piece.size)
-            stream = cast(BinaryIO, BoundedStream(file.open_raw(), piece.size, meter))
-            with stream:
+            with cast(BinaryIO, _opened(piece, where, meter)) as stream:
                 yield from _PieceReader(stream, piece, scan).batches(read)
 
     return coalesced(batches())
+
+
+def _opened(piece: Piece, where: Storage, meter: Meter | None) -> io.RawIOBase:
+    if piece.carried is not None:
+        return _CarriedStream(piece.carried, piece.cut or 0)
+    file = replace(LogFile.at(piece.path, where), listed_size=piece.size)
+    return BoundedStream(file.open_raw(), piece.size, meter)
+
+
+class _CarriedStream(io.RawIOBase):
+    """A file of which only the head and one piece are here."""
+
+    searchable = False
+
+    def __init__(self, carried: Carried, begins: int) -> None:
+        super().__init__()
+        self._extents = ((0, carried.head), (begins, carried.events))
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        if whence != io.SEEK_SET:
+            raise io.UnsupportedOperation("the end of a file that is not here")
+        self._at = offset
+        return offset
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        target = memoryview(buffer).cast("B")
+        for begins, data in self._extents:
+            if begins <= self._at < begins + len(data):
+                some = data[self._at - begins :][: len(target)]
+                target[: len(some)] = some
+                self._at += len(some)
+                return len(some)
+        return 0
 
 
 def _schema(view: str, table: TableSchema | None, images: str) -> pa.Schema:

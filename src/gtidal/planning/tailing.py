@@ -14,19 +14,22 @@ import pyarrow as pa
 
 from gtidal.columnar.scanning import LogScan, Scan, Stretch
 from gtidal.columnar.windows import Place
-from gtidal.errors import LogsDiverged, LogsPurged, UsageError
+from gtidal.errors import ConnectionLost, DecodeError, LogsDiverged, LogsPurged, ServerProblem, UsageError
 from gtidal.events.format import Format
 from gtidal.gtid import GtidSet, MariadbGtid, MariadbGtidSet
 from gtidal.gtid.mariadb import MariadbGtidSetBuilder
 from gtidal.log.decoder import FIRST_EVENT, Keys
 from gtidal.log.transactions import INCOMPLETE
-from gtidal.planning.growing import AnyGtidSet, End, FileHead, GrowingLog, ServerLog
+from gtidal.planning.growing import AnyGtidSet, End, FileHead, GrowingLog, ServerLog, exactly
+from gtidal.planning.parts import Carried, Piece
 from gtidal.sources.files import BoundedStream
 from gtidal.sources.places import NOW, OLDEST, where_of
 
 Array = np.ndarray[Any, Any]
 CHUNK = 16 << 20
 """So much is looked through at a time; more where a transaction is longer."""
+CARRIED = 1 << 20
+"""A stretch that is no longer travels with its bytes: to connect takes longer than to send them."""
 _COLUMNS = ("position", "end_position", "outcome", "source_uuid", "tag", "gno", "gtid")
 _COUNTS: dict[str, dict[str, int]] = {
     "changes": {"rows_inserted": 1, "rows_updated": 1, "rows_deleted": 1},
@@ -142,7 +145,18 @@ class Tail:
 
     def advance(self, limits: Limits = UNLIMITED, until: End | None = None) -> Mark:
         """The furthest mark that is within limits; the old one if there is nothing new."""
-        end = until or self.log.end()
+        try:
+            return self._advance(limits, until or self.log.end())
+        except ConnectionLost:
+            raise
+        except (DecodeError, ServerProblem):
+            # What cannot be read may be another file of the same name.
+            self.close()
+            self._head = None
+            self.check()
+            raise
+
+    def _advance(self, limits: Limits, end: End) -> Mark:
         if limits == UNLIMITED:
             self._leap(end)
         counting = limits.rows is not None
@@ -176,6 +190,24 @@ class Tail:
         self._pending = seen.behind(count)
         if self._pending is None:
             self.boundaries.setdefault(mark.file, []).append(position)
+
+    def carried(self, start: Mark, end: Mark) -> Piece | None:
+        """What lies between two marks with its bytes, if it is short and was just received; None: whoever wants it asks
+        the server again."""
+        is_here = self._stream is not None and start.file == end.file == self.mark.file
+        is_short = 0 < end.position - start.position <= CARRIED and start.position > FIRST_EVENT
+        file = self.log.file(end.file)
+        if not is_here or not is_short or file.searchable or self._head is None:
+            return None
+        assert self._stream is not None
+        self._stream.seek(start.position)
+        events = exactly(cast(BinaryIO, self._stream), end.position - start.position)
+        if len(events) < end.position - start.position:
+            return None
+        bytes_of = Carried(self._head.beginning, events)
+        return Piece(
+            str(file.path), file.name, end.position, start.position, until=end.position, carried=bytes_of
+        )
 
     def forget(self, file: str) -> None:
         """Nobody will ask for boundaries before this file."""

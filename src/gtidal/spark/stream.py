@@ -26,7 +26,7 @@ from pyspark.sql.types import StructType
 
 from gtidal.columnar.table_schema import TableSchema
 from gtidal.errors import ConnectionLost, SchemaConflict, UsageError
-from gtidal.planning import ReadPlan
+from gtidal.planning import Part, ReadPlan
 from gtidal.planning.growing import AnyGtidSet, End
 from gtidal.planning.stretches import parts_between
 from gtidal.planning.tailing import Limits, Mark, Tail, mark_at
@@ -158,7 +158,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return []
         read = self.read_options
         stretch = self._found_hosts().stretch(start, end, self._tail)
-        known = self._tail.boundaries if self._tail is not None and self._tail.log is stretch.log else {}
+        tail = self._tail if self._tail is not None and self._tail.log is stretch.log else None
+        piece = None if tail is None else tail.carried(stretch.start, stretch.end)
+        if piece is not None:
+            return [StretchPartition(Part((piece,)), stretch.include, stretch.exclude)]
         parts = parts_between(
             stretch.log,
             stretch.start,
@@ -166,7 +169,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._keys,
             part_bytes=read.part_bytes,
             least_parts=TASKS_PER_PROCESSOR * (os.cpu_count() or 1),
-            boundaries=known,
+            boundaries=None if tail is None else tail.boundaries,
             searching=read.splitting == "search",
         )
         return [
