@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pty
+import resource
 import shutil
 import signal
 import subprocess
@@ -19,9 +21,12 @@ import pytest
 from moto.server import ThreadedMotoServer
 from pyarrow.fs import S3FileSystem
 
+from gtidal.archiving import Archiver, Folder, Options, Progress, archiver
 from gtidal.columnar.auditing import read_facts
 from gtidal.planning import plan_read
 from gtidal.sources.archive import MANIFEST
+from gtidal.sources.server.address import ServerAddress
+from gtidal.sources.server.logs import ServerLogs
 from tests.live.conftest import StartMariaDB, StartMySQL
 from tests.live.copies import assert_archived, assert_identical, has_all
 from tests.live.killing import Killing
@@ -118,6 +123,9 @@ def test_copies_manifest_and_index(either: Server, tmp_path: Path) -> None:
     archive(either, tmp_path)
     assert_archived(tmp_path, either)
     either.execute("CREATE TABLE live.more (a INT)")
+    if isinstance(either, MySQLServer):
+        tagged = ["SET gtid_next = 'automatic:blue'", "INSERT INTO live.more VALUES (2)"]
+        either.execute([*tagged, "SET gtid_next = 'automatic'"])
     either.flush()
     either.execute("INSERT INTO live.more VALUES (1)")
     assert "the archive ends at" in archive(either, tmp_path)
@@ -252,6 +260,68 @@ def test_it_follows_the_server_until_it_is_stopped(empty: MySQLServer, tmp_path:
     assert [file["state"] for file in manifest(tmp_path)["files"]][-2:] == ["closed", "current"]
 
 
+def test_the_status_line(empty: MySQLServer, tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    command = [*COMMAND, url(empty), str(tmp_path)]
+    process = subprocess.Popen(command, stderr=theirs)
+    try:
+        said = ""
+        wanted = f"{empty.binlogs()[-1].name}:{empty.binlogs()[-1].stat().st_size}  0.0 MB/s  all is here …"
+        while wanted not in said:
+            said += os.read(ours, 1 << 16).decode()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+        os.close(theirs)
+
+
+def test_a_full_disk(empty: MySQLServer, tmp_path: Path) -> None:
+    """One sentence; and it goes on when there is room."""
+    empty.execute(SETUP)
+    empty.execute("INSERT INTO shop.t (b) VALUES (REPEAT('x', 300000))")
+    process = subprocess.run(
+        [*COMMAND, url(empty), str(tmp_path), "--once"],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)),
+    )
+    assert process.returncode == 2
+    assert process.stderr == f"gtidal: cannot write {tmp_path / 'binlog.000001'}: File too large\n"
+    assert manifest(tmp_path)["files"][0]["size"] <= 100_000
+    archive(empty, tmp_path)
+    assert_archived(tmp_path, empty)
+
+
+def test_behind_4_gib_it_begins_with_the_file(
+    empty: MySQLServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Servers are asked for no such position. The same here, for a smaller one."""
+    monkeypatch.setattr(archiver, "FURTHEST", 1000)
+    empty.execute(SETUP)
+    for number in range(3):
+        empty.execute(f"INSERT INTO shop.t (b) VALUES (REPEAT('x', {20_000 + number}))")
+        with Folder(tmp_path) as folder, ServerLogs(ServerAddress.parse(url(empty))) as logs:
+            Archiver(logs, folder, Options(once=True), Quiet()).run()
+        assert_archived(tmp_path, empty)
+
+
+class Quiet:
+    """Looks on, and says nothing."""
+
+    def progress(self, progress: Progress) -> None:
+        pass
+
+    def say(self, text: str) -> None:
+        raise AssertionError(text)
+
+    def stopped(self) -> bool:
+        return False
+
+
 def killed(server: Server, tmp_path: Path, *, seed: int, kills: int) -> None:
     with Proxy(server) as proxy, Writer(server, seed=seed, extras=EXTRAS) as writer:
         writer.wait_for(300)
@@ -372,14 +442,20 @@ def test_purged_logs(empty: MySQLServer, tmp_path: Path) -> None:
         ("binlog.000004", "current", False),
     ]
 
+
+def test_a_file_that_was_purged_when_all_of_it_was_here(empty: MySQLServer, tmp_path: Path) -> None:
+    """As if it had been killed between the last event of a file and the manifest that says so."""
     archive(empty, tmp_path)
+    before = (tmp_path / MANIFEST).read_bytes()
     empty.flush()
     archive(empty, tmp_path)
-    for _ in range(2):
-        empty.flush()
-    # The last file that is here is whole, once its end came; the one behind it is gone.
+    (tmp_path / MANIFEST).write_bytes(before)
+    (tmp_path / "binlog.000002").unlink()
+    empty.purge_to(empty.binlogs()[-1])
     archive(empty, tmp_path)
     assert_archived(tmp_path, empty)
+    states = [(file["state"], file["follows_gap"]) for file in manifest(tmp_path)["files"]]
+    assert states == [("closed", False), ("current", False)]
 
 
 def test_logs_that_were_reset(empty: MySQLServer, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from gtidal.archiving.folder import Folder, GrowingFile
 from gtidal.archiving.intake import Intake
@@ -32,7 +33,7 @@ SYNC_SIZE = 64 << 20
 LOOK_EVERY = 0.25
 PAUSES = (0.1, 0.3, 1.0, 3.0, 10.0)
 """Between attempts to connect again; the last one is repeated."""
-_FURTHEST = (1 << 32) - 1
+FURTHEST = (1 << 32) - 1
 """Servers are asked for no position behind it."""
 
 
@@ -61,8 +62,8 @@ class Progress:
     """Seconds between the last event and the server's clock; 0: all is here. None: not known."""
 
 
-class Watch:
-    """Who looks on. This one does not care."""
+class Watch(Protocol):
+    """Who looks on."""
 
     def progress(self, progress: Progress) -> None:
         """Called several times a second."""
@@ -72,7 +73,6 @@ class Watch:
 
     def stopped(self) -> bool:
         """Whether it is enough."""
-        return False
 
 
 @dataclass
@@ -93,13 +93,13 @@ class Archiver:
         logs: ServerLogs,
         folder: Folder,
         options: Options,
-        watch: Watch | None = None,
+        watch: Watch,
         mirror: Mirror | None = None,
     ) -> None:
         self._logs = logs
         self._folder = folder
         self._options = options
-        self._watch = watch or Watch()
+        self._watch = watch
         self._mirror = mirror
         self._summary = Summary()
         self._file: GrowingFile | None = None
@@ -200,13 +200,19 @@ class Archiver:
         if last is None:
             self._open(self._first_file(list(files)))
             return
-        name = last.name if last.state is State.CURRENT else last.next_file
+        name = last.next_file
+        if last.state is State.CURRENT:
+            name = last.name
+            self._open(name)
+            ended = self._intake.contents.next_file
+            if name not in files and ended is not None:
+                # All of it was here when it was purged.
+                self._close(State.CLOSED, ended)
+                name = ended
         if name in files:
             self._open(name)
-            return
-        if self._file is None and last.state is State.CURRENT:
-            self._open(last.name)
-        self._open_behind_gap(name, list(files))
+        else:
+            self._open_behind_gap(name, list(files))
 
     def _first_file(self, files: list[str]) -> str:
         start = self._options.start
@@ -278,7 +284,7 @@ class Archiver:
         entry = replace(
             last,
             state=state,
-            size=intake.position,
+            size=intake.position if self._file is None else self._file.size,
             begun=intake.begun,
             server_version=intake.format.server_version,
             previous_gtids=None if contents.previous is None else contents.previous.one_line(),
@@ -328,7 +334,7 @@ class Archiver:
         known, last = intake.position, intake.contents.last_position
         if intake.contents.last_type in (FormatDescription.code, Ignorable.code):
             last = known  # of these some bits are ours
-        begin = max(last, FIRST_EVENT) if last <= _FURTHEST else FIRST_EVENT
+        begin = max(last, FIRST_EVENT) if last <= FURTHEST else FIRST_EVENT
         if known > dict(self._logs.files()).get(name, 0):
             raise self._reset(name)
         dump = Dump(

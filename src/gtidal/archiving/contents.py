@@ -7,7 +7,7 @@ import numpy as np
 from gtidal.columnar.flat import distinct, lane_of, numbers_at
 from gtidal.columnar.index import Index
 from gtidal.columnar.windows import Array
-from gtidal.events.control import Ignorable, PreviousGtids
+from gtidal.events.control import Ignorable, PreviousGtids, Rotate
 from gtidal.events.format import Format, FormatDescription
 from gtidal.events.frame import HEADER_SIZE, decode_event
 from gtidal.events.mariadb import GtidList, MariadbGtidEvent
@@ -35,6 +35,8 @@ class Contents:
         """Of the last event that has a time."""
         self.last_type = 0
         self.last_position = 0
+        self.next_file: str | None = None
+        """If the last event ends the file: which one follows."""
         self.previous: AnyGtidSet | None = None
         self.body: int | None = None
         """Where the first event begins that says nothing of the file as a whole."""
@@ -55,6 +57,8 @@ class Contents:
         self.events += count
         self.last_type = int(types[-1])
         self.last_position = int(index.positions[count - 1])
+        last = _event(data, index, count - 1, format) if self.last_type == Rotate.code else None
+        self.next_file = last.next_file if isinstance(last, Rotate) else None
         told = times[times != 0]
         if len(told):
             first, last = int(told.min()), int(told.max())

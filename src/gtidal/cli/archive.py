@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -153,7 +153,7 @@ class _Screen:
         self._live = sys.stderr.isatty()
         self._teller = Teller(self._live)
         self._asked = False
-        self._told_at = self._rated_at = time.monotonic()
+        self._told_at = time.monotonic()
         self._size = 0
 
     def stop(self, number: int, frame: FrameType | None) -> None:
@@ -162,8 +162,11 @@ class _Screen:
     def stopped(self) -> bool:
         return self._asked
 
-    def say(self, text: str) -> None:
+    def clear(self) -> None:
         self._teller("")
+
+    def say(self, text: str) -> None:
+        self.clear()
         print(f"gtidal: {text}", file=sys.stderr, flush=True)
 
     def progress(self, progress: Progress) -> None:
@@ -187,12 +190,12 @@ def _behind(seconds: float | None) -> str:
 
 
 @contextmanager
-def _watching() -> Iterator[Any]:
+def _watching() -> Iterator[_Screen]:
     screen = _Screen()
     before = {number: signal.signal(number, screen.stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield screen
     finally:
-        screen._teller("")
+        screen.clear()
         for number, handler in before.items():
             signal.signal(number, handler)
