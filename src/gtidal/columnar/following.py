@@ -212,7 +212,7 @@ class Follower:
             self._roles = roles_of(window.format, only_ordinary=self._only_ordinary)
             self.book.forget_ids()
         if self._lanes is None or len(self._lanes.event_txn) < window.count:
-            self._lanes = Lanes(window.count)
+            self._lanes = Lanes(window.count + window.count // 8)  # the next window may have some more
         self._state[1] = self._state[2] = self._state[3] = self._state[4] = 0
         self._state[5] = 1  # the first text is the one from the window before
         return Followed(window, self._lanes)
