@@ -32,6 +32,7 @@ def test_the_examples(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
         "commit_parallelism.py",
         "gtid_gaps.py",
         "large_transactions.py",
+        "stream_to_parquet.py",
         "top_tables.py",
         "who_deleted.py",
     ]

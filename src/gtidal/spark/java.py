@@ -75,6 +75,8 @@ logger.python.name = org.apache.spark.api.python.PythonRunner
 logger.python.level = off
 logger.write.name = org.apache.spark.sql.execution.datasources
 logger.write.level = off
+logger.streaming.name = org.apache.spark.sql.execution.streaming
+logger.streaming.level = off
 logger.util.name = org.apache.spark.util
 logger.util.level = off
 """

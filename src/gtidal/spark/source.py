@@ -71,5 +71,5 @@ class BinlogSource(DataSource):
 
         with plain_errors():
             self._snapshot = None
-            self._find_table()
+            self._find_table()  # nobody has asked for the schema where a user gave one
             return StreamReader(self.read, self._table, schema)

@@ -78,11 +78,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads a growing log. Spark pickles it into every task, before it has opened anything."""
 
     def __init__(self, read: ReadOptions, table: TableSchema | None, asked: StructType) -> None:
-        check_for_stream(read)
         self.read_options = read
         self.table = table
         self.asked = asked
-        self._rows(None, None)  # checks the schema that is asked for
         self._keys = KeyStore(None, read.filters.get("key_file"))
         self._tail: Tail | None = None
         self._hosts: Hosts | None = None
@@ -190,6 +188,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _found_hosts(self) -> Hosts:
         if self._hosts is None:
+            # Not when this is made: of an error there Spark 4.3 only says that it has no reader.
+            check_for_stream(self.read_options)
+            self._rows(None, None)  # checks the schema that is asked for
             self._hosts = Hosts(self.read_options, self._keys)
         return self._hosts
 

@@ -73,7 +73,6 @@ class FilesSource(BinlogSource):
     def streamReader(self, schema: StructType) -> FilesReader:  # Spark's name
         with plain_errors():
             self._snapshot = None
-            self._find_table()
             columns = spark_schema(columns_of(self.read, self._table))
             return FilesReader(self.read, self._table, columns, Folder(self.to, _settings(self.read.storage)))
 
