@@ -529,6 +529,7 @@ def bucket() -> Iterator[tuple[S3FileSystem, list[str]]]:
         allow_bucket_creation=True,
     )
     system.create_dir("logs")
+    system.delete_dir_contents("logs")  # all of these servers in one process have the same
     yield system, ["--option", f"fs.s3a.endpoint={endpoint}", "--option", "fs.s3a.path.style.access=true"]
     server.stop()
 
@@ -593,7 +594,8 @@ def test_uploads_at_intervals_and_after_a_kill(empty: MySQLServer, tmp_path: Pat
 
 def uploaded(system: S3FileSystem, server: Server, process: subprocess.Popen[str]) -> bool:
     if process.poll() is not None:
-        raise AssertionError(process.communicate()[1])
+        assert process.stderr is not None
+        raise AssertionError(process.stderr.read())
     time.sleep(0.2)  # the storage is slow
     last = server.binlogs()[-1]
     return bool(system.get_file_info(f"logs/db1/{last.name}").size == last.stat().st_size)
