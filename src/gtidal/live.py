@@ -17,7 +17,7 @@ from gtidal.columnar.following import Followed, Follower
 from gtidal.columnar.scanning import LogScan, Scan, Stretch, View
 from gtidal.columnar.selection import AnyGtidSet
 from gtidal.columnar.windows import Window, WindowReader
-from gtidal.errors import ConnectionLost
+from gtidal.errors import ConnectionLost, LogsDiverged, ServerProblem
 from gtidal.gtid import Gtid, GtidSet, GtidSetBuilder, MariadbGtid, MariadbGtidSetBuilder, parse_uuid
 from gtidal.sources.files import BoundedStream
 from gtidal.sources.server.address import Host, ServerAddress
@@ -96,17 +96,31 @@ class _Following:
         self._scan = replace(self._scan, selection=selection)
         hosts = self._address.hosts
         after = hosts.index(gone) + 1 if gone in hosts else 0
+        problem: ServerProblem = lost
         for host in (*hosts[after:], *hosts[:after]):
-            address = replace(self._address, hosts=(host,), file=None, server_uuid=None)
             try:
-                with server_logs(address) as logs:
-                    file, position = logs.locate(gtids)
-                    address = replace(address, server_uuid=logs.identity.uuid)
+                return self._place_on(host, gtids)
             except ConnectionLost as also:
-                lost = also
-                continue
-            return file_uri(address, file), Stretch(position)
-        raise lost
+                problem = problem if isinstance(problem, LogsDiverged) else also
+            except LogsDiverged as behind:
+                problem = behind
+        raise problem
+
+    def _place_on(self, host: Host, gtids: AnyGtidSet) -> tuple[ServerUri, Stretch]:
+        address = replace(self._address, hosts=(host,), file=None, server_uuid=None)
+        with server_logs(address) as logs:
+            for pause in _PAUSES_WITH_OTHERS:
+                if logs.has_executed(gtids):
+                    break
+                time.sleep(pause)  # a replica may be a little behind
+            else:
+                raise LogsDiverged(
+                    f"{host.title} does not have all of {gtids.one_line()}, which was read from another host before: what it "
+                    "writes is another history, or lacks some of it"
+                )
+            file, position = logs.locate(gtids)
+            address = replace(address, server_uuid=logs.identity.uuid)
+        return file_uri(address, file), Stretch(position)
 
     def _is_partly_given(self) -> bool:
         """Whether some of a transaction was given, and some not."""

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from gtidal.errors import ConnectionLost, LogsDiverged
 from gtidal.events.frame import HEADER_SIZE
-from gtidal.gtid import GtidSet, MariadbGtidSet
+from gtidal.gtid import GtidSet, MariadbGtidSet, parse_gtid_set
 from gtidal.log.decoder import FIRST_EVENT
 from gtidal.sources.server.address import Host, ServerAddress
 from gtidal.sources.server.connection import Connection, Identity, Status
@@ -118,6 +118,13 @@ class ServerLogs:
         finally:
             connection.close()
         return found or (before.file, before.position)
+
+    def has_executed(self, had: GtidSet | MariadbGtidSet) -> bool:
+        """Whether all of these are in the server's history."""
+        executed = parse_gtid_set(self.status().executed)
+        if isinstance(had, MariadbGtidSet):
+            return isinstance(executed, MariadbGtidSet) and all(executed.covers(gtid) for gtid in had)
+        return isinstance(executed, GtidSet) and had <= executed
 
     def at_time(self, seconds: float) -> Place:
         """The beginning of the file that was being written at a time; what was written before it is older. A file that

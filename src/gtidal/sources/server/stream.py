@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gtidal.errors import ConnectionLost, DecodeError, LogsDiverged, ServerProblem
+from gtidal.errors import ConnectionLost, DecodeError, LogsDiverged, LogsPurged, ServerProblem
 from gtidal.events.format import MAGIC
 from gtidal.log.decoder import FIRST_EVENT
 from gtidal.sources.server.connection import Connection, Identity
@@ -244,4 +244,12 @@ class ServerStream(io.RawIOBase):
                 return
             except ConnectionLost as again:
                 lost = again
+            except (LogsPurged, LogsDiverged):
+                raise
+            except ServerProblem as refused:  # of a place that was read before
+                raise LogsDiverged(
+                    f"{refused.message}; this file was read up to {self._behind} before: the server's logs were reset; start "
+                    "anew with start=oldest",
+                    file=self.name,
+                ) from None
         raise lost
