@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import io
-import struct
 from pathlib import Path
-from zlib import crc32
 
 import pytest
 
@@ -135,22 +132,6 @@ def test_damage_is_told_with_its_place() -> None:
     data[begins + 9 : begins + 13] = bytes(4)
     with pytest.raises(DecodeError, match="an event of 0 bytes"):
         feed(Intake("x"), bytes(data))
-
-
-def test_what_says_that_a_log_is_encrypted_is_written_over() -> None:
-    """MariaDB sends plain text, and that event with it."""
-    head = bytes(LogMaker(None, server_version="11.8.6-MariaDB").data)
-    data = head + start_encryption(len(head))
-    out = feed(Intake("binlog.000001"), data)
-    assert len(out) == len(data)
-    assert out[: len(head)] == head
-    assert [event.name for event in open_log(io.BytesIO(out))] == ["FORMAT_DESCRIPTION", "IGNORABLE"]
-
-
-def start_encryption(position: int) -> bytes:
-    size = 19 + 17 + 4
-    event = struct.pack("<IBIIIH", 0, 164, 1, size, position + size, 0) + struct.pack("<BI12x", 1, 1)
-    return event + crc32(event).to_bytes(4, "little")
 
 
 # --- the folder -------------------------------------------------------------------------------------------

@@ -15,9 +15,9 @@ from gtidal.archiving.folder import Folder, GrowingFile
 from gtidal.archiving.intake import Intake
 from gtidal.archiving.uploading import Mirror
 from gtidal.errors import ConnectionLost, LogsDiverged, LogsPurged, UsageError
-from gtidal.events.control import Ignorable
 from gtidal.events.format import MAGIC, FormatDescription
 from gtidal.events.frame import HEADER_SIZE
+from gtidal.events.mariadb import StartEncryption
 from gtidal.log.decoder import FIRST_EVENT
 from gtidal.log.facts import LogName
 from gtidal.sources.archive import ArchivedFile, ArchivedServer, Manifest, State, time_text
@@ -332,8 +332,8 @@ class Archiver:
         assert self._file is not None
         intake, file, name = self._intake, self._file, self._file.path.name
         known, last = intake.position, intake.contents.last_position
-        if intake.contents.last_type in (FormatDescription.code, Ignorable.code):
-            last = known  # of these some bits are ours
+        if intake.contents.last_type in (FormatDescription.code, StartEncryption.code):
+            last = known  # these are sent whatever is asked for, and changed
         begin = max(last, FIRST_EVENT) if last <= FURTHEST else FIRST_EVENT
         if known > dict(self._logs.files()).get(name, 0):
             raise self._reset(name)

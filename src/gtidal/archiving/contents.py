@@ -7,10 +7,10 @@ import numpy as np
 from gtidal.columnar.flat import distinct, lane_of, numbers_at
 from gtidal.columnar.index import Index
 from gtidal.columnar.windows import Array
-from gtidal.events.control import Ignorable, PreviousGtids, Rotate
+from gtidal.events.control import PreviousGtids, Rotate
 from gtidal.events.format import Format, FormatDescription
 from gtidal.events.frame import HEADER_SIZE, decode_event
-from gtidal.events.mariadb import GtidList, MariadbGtidEvent
+from gtidal.events.mariadb import GtidList, MariadbGtidEvent, StartEncryption
 from gtidal.events.registry import Context
 from gtidal.events.transaction import AnonymousGtid, Gtid, GtidTagged
 from gtidal.gtid import GtidSet, MariadbGtidSet
@@ -19,7 +19,7 @@ from gtidal.gtid.mysql import GtidSetBuilder
 from gtidal.log.facts import AnyGtidSet
 
 _HEAD = np.zeros(256, bool)
-_HEAD[[each.code for each in (FormatDescription, PreviousGtids, GtidList, Ignorable)]] = True
+_HEAD[[each.code for each in (FormatDescription, PreviousGtids, GtidList, StartEncryption)]] = True
 _UUID, _GNO = HEADER_SIZE + 1, HEADER_SIZE + 17
 
 

@@ -13,13 +13,11 @@ import numpy as np
 from gtidal.archiving.contents import Contents
 from gtidal.columnar import kernel
 from gtidal.columnar.index import ALL_GTIDS, Index
-from gtidal.columnar.windows import CHECKSUM, DATA, MARKED, SIZE
+from gtidal.columnar.windows import CHECKSUM, DATA, SIZE
 from gtidal.errors import DecodeError, GtidalError, NotABinlog
-from gtidal.events.control import Ignorable
 from gtidal.events.format import MAGIC, Format, FormatDescription
-from gtidal.events.frame import HEADER_SIZE, compute_checksum
-from gtidal.events.header import IGNORABLE, IN_USE
-from gtidal.events.mariadb import StartEncryption
+from gtidal.events.frame import HEADER_SIZE
+from gtidal.events.header import IN_USE
 from gtidal.log.decoder import FIRST_EVENT, MAX_EVENT_SIZE, Frame, LogDecoder, event_name
 
 ROOM = 4 << 20
@@ -29,7 +27,7 @@ FLAGS = 17
 """Where an event's flags are."""
 _HASHING = ThreadPoolExecutor(1, "gtidal-sha256")
 """SHA-256 takes longer than all else that is done with the bytes; meanwhile the next ones come."""
-_MARKED = memoryview((np.arange(256) == StartEncryption.code).astype(np.uint8))
+_NONE_MARKED = memoryview(np.zeros(256, np.uint8))
 
 
 class Intake:
@@ -146,28 +144,15 @@ class Intake:
             progress[1] = 0
             code = kernel.walk.walk(
                 memoryview(self._buffer), at, self._have, format.header_length, 2 if format.has_checksums else 0,
-                _MARKED, memoryview(index.offsets), memoryview(index.sizes), memoryview(index.stops),
+                _NONE_MARKED, memoryview(index.offsets), memoryview(index.sizes), memoryview(index.stops),
                 memoryview(index.types), memoryview(index.timestamps), memoryview(index.server_ids),
                 memoryview(index.flags), memoryview(index.positions), base, *ALL_GTIDS, progress,
             )  # fmt: skip
             at, index.count = progress[0], progress[1]
             self.contents.add(self._buffer, index, format)
-            if code == MARKED:
-                self._write_over(at, format)
         self._used = at
         if code != DATA:
             self._problem = self._judged(at, base + at, code)
-
-    def _write_over(self, at: int, format: Format) -> None:
-        """Of an encrypted log the server sends plain text, and yet the event that says it is encrypted, at which readers
-        would ask for a key. What stands there instead is one that they pass over."""
-        size = int.from_bytes(self._buffer[at + 9 : at + 13].tobytes(), "little")
-        event = self._buffer[at : at + size]
-        event[4] = Ignorable.code
-        event[FLAGS] |= IGNORABLE
-        if format.has_checksums:
-            checksum = compute_checksum(event[:-4].tobytes(), Ignorable.code)
-            event[-4:] = np.frombuffer(checksum.to_bytes(4, "little"), np.uint8)
 
     def _judged(self, at: int, position: int, code: int) -> GtidalError:
         """What is wrong with the event there."""
