@@ -265,6 +265,24 @@ def test_commands(source: Server, capfd: pytest.CaptureFixture[str]) -> None:
         assert "follow=true is for dump, inspect and the views" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_large_events(kind: str) -> None:
+    """Packets hold 16 MiB; what is longer comes in several."""
+    cls, options = KINDS[kind]
+    with cls.temporary(*options) as server:
+        server.execute("CREATE DATABASE shop; CREATE TABLE shop.t (a INT PRIMARY KEY, b LONGBLOB)")
+        for number in range(-60, 60, 12):
+            server.execute(f"INSERT INTO shop.t VALUES ({number}, REPEAT('z', {(1 << 24) - 100 + number}))")
+        server.execute("INSERT INTO shop.t VALUES (1000, REPEAT('y', 40000000))")
+        files = [str(file) for file in server.binlogs()]
+        here, there = (gtidal.rows(paths, "shop.t", threads=1) for paths in (files, url(server)))
+        rows = 0
+        for one in here:
+            assert there.read_next_batch().equals(one)
+            rows += one.num_rows
+        assert rows == 11
+
+
 # --- an encrypted log, which its server sends in plain
 
 
@@ -429,10 +447,41 @@ def test_another_server_at_the_same_place(busy: Server) -> None:
 
 
 def test_two_readers_at_a_time(busy: Server) -> None:
-    """Each has a server id of its own, unless told otherwise; the same one twice is an error that says so."""
+    """Each has a server id of its own, and no server takes one for the other."""
     fill(busy)
-    free = [gtidal.changes(url(busy, "?follow=true")) for _ in range(2)]
-    assert all(reader.read_next_batch().num_rows for reader in free)
+    readers = [gtidal.changes(url(busy, "?follow=true"), columns=["position"]) for _ in range(2)]
+    for _ in range(2):
+        assert all(reader.read_next_batch().num_rows for reader in readers)
+
+
+def test_the_same_server_id_twice(busy: Server) -> None:
+    """MySQL tells replicas apart by a UUID, which is never the same; MariaDB sends the first one away."""
+    fill(busy)
+    first, second = (
+        gtidal.changes(url(busy, "?follow=true&start=now&server-id=77"), columns=["position"])
+        for _ in range(2)
+    )
+    arrived: list[int] = []
+    errors: list[GtidalError] = []
+
+    def drain() -> None:
+        try:
+            while len(arrived) < 2:
+                arrived.append(first.read_next_batch().num_rows)
+        except GtidalError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=drain, daemon=True)
+    thread.start()
+    busy.execute("INSERT INTO shop.t VALUES (100, '')")
+    wait_until(lambda: bool(arrived), "the first one reads")
+    assert second.read_next_batch().num_rows
+    busy.execute("INSERT INTO shop.t VALUES (101, '')")
+    thread.join(60)
+    if isinstance(busy, MariaDBServer):
+        assert "give each reader a server id of its own" in str(errors[0])
+    else:
+        assert len(arrived) == 2
 
 
 # --- fail-over

@@ -391,10 +391,10 @@ def _is_of_the_log(event: bytes) -> bool:
 def explained(refused: Refused, file: str, position: int) -> ServerProblem:
     """What a source's refusal means for the user, and what can be done."""
     said = refused.message
+    if _EVICTED.search(said):  # MariaDB has another code for it
+        return ServerProblem(f"{said}; give each reader a server id of its own, or none", file=file or None)
     if refused.code != _REFUSED:
         return refused.at(file=file or None)
-    if _EVICTED.search(said):
-        return ServerProblem(f"{said}; give each reader a server id of its own, or none")
     if _DIVERGED.search(said):
         return LogsDiverged(
             f"{said}; this is not the server, or not the history, that was read before: read from the server that has "
