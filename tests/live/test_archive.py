@@ -214,6 +214,21 @@ def test_encrypted_logs_come_as_plain_text(
         assert checked.returncode == 0, checked.stdout
 
 
+def test_checksums_that_come_and_go(either: Server, tmp_path: Path) -> None:
+    """Each file has them or not, and one connection sends all files."""
+    either.execute(SETUP)
+    for checksum in ("NONE", "CRC32", "NONE", "NONE", "CRC32"):
+        either.execute(f"SET GLOBAL binlog_checksum = {checksum}")
+        either.execute(f"INSERT INTO shop.t (b) VALUES ('{checksum}')")
+    archive(either, tmp_path)
+    assert_archived(tmp_path, either)
+    either.execute("SET GLOBAL binlog_checksum = NONE")
+    for number in range(2):
+        either.execute(f"INSERT INTO shop.t (b) VALUES ('{number}')")
+        archive(either, tmp_path)
+        assert_archived(tmp_path, either)
+
+
 @pytest.mark.parametrize("size", [(1 << 24) - 2, (1 << 24) - 1, 1 << 24, 40_000_000])
 def test_events_of_many_packets(empty: MySQLServer, tmp_path: Path, size: int) -> None:
     """An event of exactly so many bytes. The first one fills a packet, and another one of no bytes follows it."""
