@@ -5,7 +5,6 @@ cimport gtidal.columnar.kernel.machine as machine
 cimport gtidal.columnar.kernel.sql_values as sql_values
 
 cdef long long SIGN32
-cdef long long HIGH_BITS
 
 
 @cython.locals(i=cython.longlong)
@@ -19,7 +18,6 @@ cdef inline long long put_text(
     unsigned char *value, long long at, const unsigned char *source, long long start, long long size
 ) noexcept nogil
 
-@cython.locals(most=cython.longlong, longer=cython.int)
 cdef inline long long put_integer(unsigned char *value, long long at, long long number) noexcept nogil
 
 cdef inline long long put_unsigned(unsigned char *value, long long at, long long number) noexcept nogil

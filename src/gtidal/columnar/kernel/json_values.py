@@ -8,9 +8,7 @@ import gtidal.columnar.kernel.json_keys as json_keys
 import gtidal.columnar.kernel.machine as machine
 import gtidal.columnar.kernel.sql_values as sql_values
 
-# Their C types are in the .pxd.
-SIGN32 = 1 << 31
-HIGH_BITS = 0x80808080808080
+SIGN32 = 1 << 31  # its C type is in the .pxd
 
 
 def put(value, at, number, size):
@@ -58,13 +56,22 @@ def put_text(value, at, source, start, size):
 
 
 def put_integer(value, at, number):
-    """The smallest integer type that holds the number. There is room for nine bytes: the sizes of a column's numbers
-    cannot be foreseen, so there is no branch for them."""
-    most = number ^ number >> 63
-    longer = (most > 127) + (most > 32767) + (most >= SIGN32)
-    value[at] = 12 + 4 * longer
-    machine.put_long_raw(value, at + 1, number)
-    return at + 1 + (1 << longer)
+    """The smallest integer type that holds the number."""
+    if -128 <= number < 128:
+        value[at] = 12
+        value[at + 1] = number & 255
+        return at + 2
+    if -32768 <= number < 32768:
+        value[at] = 16
+        put(value, at + 1, number, 2)
+        return at + 3
+    if -SIGN32 <= number < SIGN32:
+        value[at] = 20
+        put(value, at + 1, number, 4)
+        return at + 5
+    value[at] = 24
+    put(value, at + 1, number, 8)
+    return at + 9
 
 
 def put_unsigned(value, at, number):
@@ -177,17 +184,7 @@ def put_plain(data, value, at, entry, start_of, least, end_of):
         if pos >= end_of:
             return -1
         length = data[pos]
-        if length > 63 or length >= end_of - pos:
-            return -1
-        if length < 8 and end_of - pos > 8:
-            # In one go: what is behind the text is overwritten by what follows.
-            number = machine.long_raw(data, pos + 1)
-            if number & HIGH_BITS >> 56 - 8 * length:
-                return -1
-            value[at] = length << 2 | 1
-            machine.put_long_raw(value, at + 1, number)
-            return at + 1 + length
-        if not machine.ascii_raw(data, pos + 1, length):
+        if length > 63 or length >= end_of - pos or not machine.ascii_raw(data, pos + 1, length):
             return -1
         value[at] = length << 2 | 1
         machine.copy_raw(value, at + 1, data, pos + 1, length)
