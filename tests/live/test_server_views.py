@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,9 @@ from gtidal.errors import (
     Truncated,
     UsageError,
 )
+from gtidal.events.protocol import TableDump
+from gtidal.sources.server.address import ServerAddress
+from gtidal.sources.server.logs import ServerLogs
 from tests.live.proxy import Proxy
 from tests.live.scenarios import find_logs, scenarios
 from tests.live.servers import (
@@ -239,6 +242,13 @@ def test_gtids_of_the_other_kind(source: Server) -> None:
     other = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5" if isinstance(source, MariaDBServer) else "0-1-5"
     with pytest.raises(UsageError, match="and the start is a GTID of"):
         gtidal.changes(url(source), start=other)
+
+
+def test_a_command_that_is_gone(source: Server) -> None:
+    with ServerLogs(ServerAddress.parse(url(source))) as logs, closing(logs.connect()) as connection:
+        with pytest.raises(UsageError, match="COM_TABLE_DUMP: no server has known it since MySQL 5.0"):
+            connection.send(TableDump(schema="shop", table="t"))
+        assert connection.query("SELECT 1") == [(1,)]
 
 
 def test_commands(source: Server, capfd: pytest.CaptureFixture[str]) -> None:

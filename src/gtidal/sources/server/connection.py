@@ -10,8 +10,15 @@ import socket
 from dataclasses import dataclass
 from typing import Any
 
-from gtidal.errors import ConnectionLost, ServerProblem
-from gtidal.events.protocol import Command, ErrorPacket, RegisterSlave, decode_packet, split_payload
+from gtidal.errors import ConnectionLost, ServerProblem, UsageError
+from gtidal.events.protocol import (
+    Command,
+    ErrorPacket,
+    RegisterSlave,
+    TableDump,
+    decode_packet,
+    split_payload,
+)
 from gtidal.sources.server.address import Host, ServerAddress
 from gtidal.sources.server.login import connect, privilege_problem
 
@@ -149,6 +156,10 @@ class Connection:
             self.refuse(answer, "COM_REGISTER_SLAVE")
 
     def send(self, command: Command) -> None:
+        if isinstance(command, TableDump):
+            raise UsageError(
+                "COM_TABLE_DUMP: no server has known it since MySQL 5.0; ask for the table with SELECT, or take a dump"
+            )
         data = b"".join(piece.encode() for piece in split_payload(command.encode()))
         self.send_bytes(data)
 
