@@ -20,8 +20,9 @@ from gtidal.spark.failures import in_one_sentence
 from tests.live.conftest import live_servers, mysql
 from tests.live.killing import Killing
 from tests.live.proxy import Proxy
-from tests.live.servers import CRASH_SAFE, MySQLServer
+from tests.live.servers import CRASH_SAFE, MySQLServer, free_port
 from tests.live.writer import TABLE, Writer
+from tests.spark.test_memory import MOST, workers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -210,6 +211,17 @@ def test_wrong_use(
     assert said in capsys.readouterr().err
 
 
+def test_a_server_that_is_not_there(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One sentence, and no stack."""
+    del spark
+    assert main(["stream", address(free_port()), "--to", str(tmp_path / "out")]) == 1
+    said = capsys.readouterr().err
+    assert "nobody listens at" in said
+    assert len(said.splitlines()) == 1
+
+
 def test_the_example(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["stream_to_parquet.py", str(SHOP), str(tmp_path / "out"), "once"])
     runpy.run_path(str(ROOT / "examples" / "stream_to_parquet.py"), run_name="__main__")
@@ -275,3 +287,25 @@ def test_killed_three_times(tmp_path: Path) -> None:
 @pytest.mark.soak
 def test_killed_many_times(tmp_path: Path) -> None:
     killed(tmp_path, kills=20, longest=20, rows=200)
+
+
+@pytest.mark.soak
+def test_memory(spark: SparkSession, tmp_path: Path) -> None:
+    """Neither the driver's process nor a task holds a transaction of 170 MB; an event of 40 MB they have to."""
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    with MySQLServer.temporary() as server:
+        server.execute("CREATE DATABASE m; CREATE TABLE m.t (a INT PRIMARY KEY, b LONGBLOB)")
+        inserts = [f"INSERT INTO m.t VALUES ({number}, REPEAT('x', 1000000))" for number in range(170)]
+        server.execute(["BEGIN", *inserts, "COMMIT", "INSERT INTO m.t VALUES (1000, REPEAT('y', 40000000))"])
+        frame = (
+            spark.readStream.format("binlog").options(start="oldest", tables="m.t").load(address(server.port))
+        )
+        counts: list[int] = []
+        query = frame.writeStream.foreachBatch(lambda batch, _: counts.append(batch.count()))
+        query = query.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True)
+        query.start().awaitTermination()
+    assert sum(counts) == 172  # with the statement that made the table
+    found = workers(gateway.proc.pid)
+    assert found
+    assert max(found.values()) < MOST, found

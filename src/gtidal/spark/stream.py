@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -105,7 +105,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:  # Spark's names
         with plain_errors():
-            return to_offset(self._patiently(self._first_mark))
+            # Whoever starts a query waits for it: an address that is wrong is told soon.
+            return to_offset(self._patiently(self._first_mark, PAUSES[:3]))
 
     def _first_mark(self) -> Mark:
         read = self.read_options
@@ -140,9 +141,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         tail = self._tail_at(start)
         if self._ends_now and self._goal is None:
             self._goal = tail.log.end()
-        found = tail.advance(limits, self._goal)
-        # A server that was failed over to is reported when there is something new on it.
-        return found if (found.file, found.position) != (start.file, start.position) else start
+        return tail.advance(limits, self._goal)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         return None
@@ -202,9 +201,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._tail = tail
         return self._tail
 
-    def _patiently(self, ask: Callable[[], _T]) -> _T:
+    def _patiently(self, ask: Callable[[], _T], pauses: Sequence[float] = PAUSES) -> _T:
         """A server that is out of reach may be starting again."""
-        for pause in PAUSES:
+        for pause in pauses:
             try:
                 return ask()
             except ConnectionLost:
