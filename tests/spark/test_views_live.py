@@ -96,6 +96,23 @@ def test_encrypted_logs(spark: SparkSession, made_logs: None, tmp_path: Path) ->
                     spark.read.format("binlog").options(**given).load(files).count()
 
 
+def test_damage_in_an_encrypted_log(spark: SparkSession, made_logs: None, tmp_path: Path) -> None:
+    logs = find_logs("mysql.encrypted")
+    key = key_of(logs)
+    whole = logs.binlogs[0].read_bytes()
+    assert gtidal.changes(logs.binlogs[0], **key).read_all().num_rows
+    damaged = tmp_path / logs.binlogs[0].name
+    half = len(whole) // 2
+    damaged.write_bytes(whole[:half] + bytes([whole[half] ^ 1]) + whole[half + 1 :])
+    with pytest.raises(PySparkException, match=r"gtidal.errors.ChecksumMismatch: binlog.000001"):
+        spark.read.format("binlog").options(keyFile=key["key_file"]).load(str(damaged)).count()
+    found: list[Any] = []
+    for mode in ("PERMISSIVE", "DROPMALFORMED"):
+        expected = gtidal.changes(damaged, mode=mode, on_corrupt=found.append, **key)
+        compare(spark, expected, [str(damaged)], mode=mode, keyFile=key["key_file"])
+    assert found
+
+
 @pytest.mark.parametrize("name", TYPED)
 def test_typed_rows(spark: SparkSession, made_logs: None, name: str) -> None:
     files = [str(file) for file in find_logs(name).binlogs]
