@@ -99,16 +99,17 @@ def changes(
 
     ``columns``: only these, in this order; nothing else is computed. ``images="json"``: before and after as JSON text.
     ``start``, ``stop``: a position (``binlog.000024:197``; a number means the first or last file), a time (ISO 8601,
-    UTC unless it says otherwise; ``stop`` is exclusive), or for ``start`` a GTID set that is already had. A
-    transaction counts as a whole, by its first event.
+    UTC unless it says otherwise; ``stop`` is exclusive), or for ``start`` a GTID set that is already had, and of a
+    server ``oldest`` or ``now``. A transaction counts as a whole, by its first event.
     ``schemas``, ``tables``: names, ``*`` for any characters. ``types``: event types by name or number.
     ``schema_from``: a file of CREATE TABLE statements, a server, or a mapping, for logs that do not name columns;
     ``assume_charset``: what text is in where the log does not tell. ``key_file``: for encrypted logs.
     ``mode``: ``FAILFAST`` raises at damage. ``PERMISSIVE`` gives a row for it, of which the last column ``_corrupt`` says
     what is wrong, and reads on; ``DROPMALFORMED`` logs it and reads on. ``on_corrupt``: is called with each bad region.
     ``threads``: how many read at a time; all processors unless told. The order of rows does not depend on it.
-    ``paths``: files, folders, globs, ``.index`` files, on this machine or by URI (``s3://…``); ``storage``: settings for
-    those, under Hadoop's names (``fs.s3a.endpoint``); ``recursive``: also folders inside of folders."""
+    ``paths``: files, folders, globs, ``.index`` files, on this machine or by URI (``s3://…``), or a running server
+    (``mysql://user@host:port/FILE?follow=true``: without an end); ``storage``: settings for those, under Hadoop's names
+    (``fs.s3a.endpoint``); ``recursive``: also folders inside of folders."""
     from gtidal.columnar.schemas import CHANGES
     from gtidal.requests import FINDING, OPTIONS
 

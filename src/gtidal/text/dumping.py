@@ -87,8 +87,12 @@ class Dump:
         self._threads = threads
         self._by_kernel = kernel.IMPLEMENTATION == "compiled" if by_kernel is None else by_kernel
         self._remote = remote
-        if remote is not None and not remote.plain:
-            self._by_kernel = False  # it prints events where they are
+        # Where the tools lose count of positions, or events are printed as they come, the kernel does not.
+        self._loses_count = remote is not None and (
+            remote.excluded is not None or (remote.goes_on and options.start_position > FIRST_POSITION)
+        )
+        if remote is not None and (remote.waits or self._loses_count):
+            self._by_kernel = False
         self._counted: Counted | None = None
         self._left_out = None if remote is None or remote.excluded is None else LeftOut(remote.excluded)
         self._decode_rows = options.verbosity > 0 and not options.short_form
@@ -171,14 +175,16 @@ class Dump:
         format yet when the first one comes."""
         if self._remote is None or self._remote.plain:
             return
-        if self._counted is None or is_first:
-            self._counted = Counted(start, mariadb=isinstance(printer, MariadbPrinter))
-        self._counted.next_file()
+        mariadb = isinstance(printer, MariadbPrinter)
+        if is_first:
+            self._counted = Counted(start, mariadb=mariadb) if mariadb or self._loses_count else None
+        elif self._counted is not None:
+            self._counted.next_file()
         if not self._remote.goes_on:
             return
         server_id = int.from_bytes(_look_ahead(reader.stream)[9:13], "little")
         frame, event = rotate_to(reader.name, start if is_first else FIRST_POSITION, server_id, before)
-        frame = self._counted.placed(frame)
+        frame = Frame(FIRST_POSITION, frame.data) if self._counted is None else self._counted.placed(frame)
         if is_first:
             self._write(printer.before_format(frame, event, reader.decoder))
         else:
