@@ -34,7 +34,7 @@ from gtidal.events.format import Format
 from gtidal.log.decoder import Keys
 from gtidal.log.transactions import Transaction
 
-MOST_ROWS = 1 << 17
+MOST_ROWS = 1 << 16
 LARGEST_WINDOW = 1 << 26
 """A transaction that does not fit is followed to its end before its rows are read."""
 _COUNTERS = {
