@@ -96,8 +96,9 @@ def test_encrypted_logs(spark: SparkSession, made_logs: None, tmp_path: Path) ->
                     spark.read.format("binlog").options(**given).load(files).count()
 
 
-def test_damage_in_an_encrypted_log(spark: SparkSession, made_logs: None, tmp_path: Path) -> None:
-    logs = find_logs("mysql.encrypted")
+@pytest.mark.parametrize("name", ["mysql.encrypted", "mariadb.encrypted", "mariadb.encrypted_ctr"])
+def test_damage_in_an_encrypted_log(spark: SparkSession, made_logs: None, tmp_path: Path, name: str) -> None:
+    logs = find_logs(name)
     key = key_of(logs)
     whole = logs.binlogs[0].read_bytes()
     assert gtidal.changes(logs.binlogs[0], **key).read_all().num_rows

@@ -139,6 +139,9 @@ class _Salvager:
         self._ended = False
         self.damage: Damage | None = None
         """What ``next_damage`` found."""
+        if self._whole and place is not None:
+            while self.decoder.position < place.position and self.next() is not None:
+                pass
 
     def _read(self) -> bytes:
         reader = self._log.reader
