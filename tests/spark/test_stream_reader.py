@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import gtidal
-from gtidal.errors import ChainBroken, LogsDiverged, LogsPurged, SchemaConflict, UsageError
+from gtidal.errors import ChainBroken, ChecksumMismatch, LogsDiverged, LogsPurged, SchemaConflict, UsageError
 from tests.live.conftest import live_servers, made_logs, start_mysql
 from tests.live.proxy import Proxy
 from tests.live.servers import MariaDBServer, MySQLServer, Server
@@ -25,6 +25,7 @@ from tests.spark.test_views_live import LARGE, every_log, key_of
 __all__ = ["live_servers", "made_logs", "start_mysql"]
 pytestmark = pytest.mark.live
 
+SHOP = Path(__file__).parents[2] / "examples" / "shop"
 GTIDS = ("--gtid-mode=ON", "--enforce-gtid-consistency=ON")
 ROWS = ("--binlog-format=ROW",)
 VIEWS = {"changes": gtidal.changes, "transactions": gtidal.transactions, "events": gtidal.events}
@@ -227,6 +228,28 @@ def test_every_log_of_the_servers(made_logs: None, tmp_path: Path) -> None:
     assert count > 50
 
 
+@pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED", "FAILFAST"])
+def test_damage(tmp_path: Path, mode: str) -> None:
+    """A row event with a flipped byte, wherever batches end."""
+    log = SHOP / "binlog.000002"
+    chosen = next(
+        each
+        for each in gtidal.events(log).read_all().to_pylist()
+        if each["type"] == "WRITE_ROWS" and each["position"] > 40_000
+    )
+    data = bytearray(log.read_bytes())
+    data[chosen["end_position"] - 8] ^= 0xFF
+    (tmp_path / log.name).write_bytes(data)
+    for size in ("1g", "20k"):
+        options = {"path": str(tmp_path), "mode": mode, "maxBytesPerTrigger": size}
+        if mode == "FAILFAST":
+            with pytest.raises(ChecksumMismatch, match=str(chosen["position"])):
+                drained(reader(**options))
+        else:
+            expected = gtidal.changes(tmp_path, mode=mode).read_all()
+            assert same(drained(reader(**options))[1], expected)
+
+
 # --- servers that change
 
 
@@ -325,8 +348,6 @@ def test_an_archive_and_then_the_server(start_mysql: object, tmp_path: Path) -> 
     server.execute(f"INSERT INTO {TABLE} (number, txn, place, note) VALUES (1000000, 1, 1, '')")
     _, table, _ = drained(stream, offset)
     assert table.num_rows == 1
-    with pytest.raises(UsageError, match="name the server"):
-        reader(path=str(tmp_path), archive=str(tmp_path))
 
 
 def test_an_archive_of_another_server(start_mysql: object, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from gtidal.cli.query import (
     source_options,
 )
 from gtidal.errors import UsageError
+from gtidal.sources.storage import is_uri
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -108,6 +109,10 @@ def stream(
         option, **what, start=start, archive=archive, tables=tables, schemas=schemas, keyFile=key_file
     )
     _check(options, source, trigger)
+    if checkpoint is None and is_uri(to):
+        raise UsageError(
+            f"--to {to}: name a folder for Spark's checkpoint with --checkpoint, one that Spark itself can write to"
+        )
     with telling() as tell:
         tell("starting Spark")
         from gtidal.spark.sessions import session
