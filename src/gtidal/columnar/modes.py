@@ -140,7 +140,7 @@ class _Salvager:
         self.damage: Damage | None = None
         """What ``next_damage`` found."""
         if self._whole and place is not None:
-            while self.decoder.position < place.position and self.next() is not None:
+            while (item := self.next()) is not None and item.end < place.position:
                 pass
 
     def _read(self) -> bytes:

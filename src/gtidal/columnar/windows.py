@@ -423,7 +423,7 @@ class WindowReader:
             return None
         data = np.frombuffer(b"".join(pieces), np.uint8)
         window = self._window(0, format)
-        window.data, window.position, window.end = data, start, decoder.position
+        window.data, window.position, window.end = data, start, start + size
         return self._expanded(window)
 
     def _next_frame(self) -> Frame | None:
