@@ -282,6 +282,32 @@ def killed(tmp_path: Path, kills: int, longest: float, rows: int) -> None:
     assert TABLE.endswith("numbers")
 
 
+def test_over_to_a_replica(spark: SparkSession, tmp_path: Path) -> None:
+    """The source dies, its replica is written to from then on: the same command goes on there."""
+    del spark
+    options = ("--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--binlog-row-metadata=FULL")
+    folder = tmp_path / "out"
+    with (
+        MySQLServer.temporary(*options, "--server-id=1") as source,
+        MySQLServer.temporary(*options, "--server-id=2") as replica,
+    ):
+        replica.follow(source)
+        hosts = f"mysql://root@127.0.0.1:{source.port},127.0.0.1:{replica.port}/?tls=off"
+        command = ["stream", hosts, "--to", str(folder), "--trigger", "once", "--start", "oldest"]
+        command += ["--option", "images=json"]
+        with Writer(source, 23, flush_odds=0.05, pause=0.05) as writer:
+            writer.wait_for(500)
+            assert main(command) == 0  # while rows are written
+            with writer.resting():
+                replica.wait_for(source)
+                source.crash()
+                replica.promote()
+                writer.move_to(replica)
+            writer.wait_for(writer.count + 300)
+        assert main(command) == 0
+        assert numbers(folder) == [row.number for row in writer.rows()]
+
+
 def test_killed_three_times(tmp_path: Path) -> None:
     killed(tmp_path, kills=3, longest=10, rows=300)
 

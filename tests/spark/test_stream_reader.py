@@ -15,6 +15,7 @@ import pytest
 
 import gtidal
 from gtidal.errors import ChainBroken, ChecksumMismatch, LogsDiverged, LogsPurged, SchemaConflict, UsageError
+from gtidal.spark.source import BinlogSource
 from tests.live.conftest import live_servers, made_logs, start_mysql
 from tests.live.proxy import Proxy
 from tests.live.servers import MariaDBServer, MySQLServer, Server
@@ -86,6 +87,14 @@ def test_batches_together_are_the_view(written: Server, view: str, place: object
     assert count > 5
     assert last is not None
     assert last["gtids"] == end["gtids"]  # MariaDB writes something behind the last one in its own time
+
+
+def test_a_batch_read_of_a_server(written: Server) -> None:
+    """The same options without a stream: to the end that there is now."""
+    source = BinlogSource(at(written))
+    batch = source.reader(source.schema())
+    rows = [found for partition in batch.partitions() for found in batch.read(partition)]
+    assert same(pa.Table.from_batches(rows), of_files(written, "changes"))
 
 
 def test_limits_are_kept(written: Server) -> None:

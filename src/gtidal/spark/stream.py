@@ -143,9 +143,6 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._goal = tail.log.end()
         return tail.advance(limits, self._goal)
 
-    def reportLatestOffset(self) -> dict[str, Any] | None:
-        return None
-
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         with plain_errors():
             return self._patiently(lambda: self._planned(to_mark(start), to_mark(end)))
