@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from gtidal.cli.main import main
+from tests.live.checkpoints import wait_for_checkpoint
 from tests.live.servers import (
     TOOL_ENVIRONMENT,
     MariaDBServer,
@@ -53,15 +54,7 @@ def source() -> Iterator[MySQLServer]:
 def maria() -> Iterator[MariaDBServer]:
     with MariaDBServer.temporary("--binlog-format=ROW") as server:
         fill(server)
-        # It notes a little later that the files before are not needed for recovery any more.
-        last = server.binlogs()[-1].name
-        wait_until(
-            lambda: any(
-                row[2] == "Binlog_checkpoint" and row[5] == last
-                for row in server.query(f"SHOW BINLOG EVENTS IN '{last}'")
-            ),
-            "the last checkpoint",
-        )
+        wait_for_checkpoint(server)
         yield server
 
 

@@ -30,6 +30,7 @@ from gtidal.errors import (
 from gtidal.events.protocol import TableDump
 from gtidal.sources.server.address import ServerAddress
 from gtidal.sources.server.logs import ServerLogs
+from tests.live.checkpoints import wait_for_checkpoint
 from tests.live.proxy import Proxy
 from tests.live.scenarios import find_logs, scenarios
 from tests.live.servers import (
@@ -146,6 +147,7 @@ def source(request: pytest.FixtureRequest) -> Iterator[Server]:
     cls, options = KINDS[request.param]
     with cls.temporary(*options) as server:
         fill(server)
+        wait_for_checkpoint(server)
         yield server
 
 
@@ -565,7 +567,7 @@ def test_a_transaction_that_was_given_in_part() -> None:
     ):
         fill(source)
         replica.follow(source)
-        address = url(source, "?follow=true&start=now&heartbeat=0.5", port=proxy.port, others=(replica,))
+        address = url(source, "?follow=true&start=now", port=proxy.port, others=(replica,))
         reader = gtidal.events(address, columns=["position", "type"])
         source.execute("INSERT INTO shop.t VALUES (200, '')")
         reader.read_next_batch()
