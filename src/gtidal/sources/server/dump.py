@@ -158,9 +158,14 @@ class Dump:
         """Bytes of the log, at least one; 0 when the file has ended, or there is no more for one who does not wait."""
         room = np.frombuffer(target, np.uint8)
         self._state[FILLED] = 0
-        while not self.ended and self._step(room) != FULL:
-            if self._state[FILLED] and not self.ready():
-                break
+        while not self.ended:
+            try:
+                if self._step(room) == FULL or (self._state[FILLED] and not self.ready()):
+                    break
+            except ConnectionLost:
+                if not self._state[FILLED]:
+                    raise
+                break  # what has come is given; who asks for more meets the loss again
         return int(self._state[FILLED])
 
     def arrived(self, target: memoryview) -> int:
