@@ -252,8 +252,10 @@ def test_damage(tmp_path: Path, mode: str) -> None:
     for size in ("1g", "20k"):
         options = {"path": str(tmp_path), "mode": mode, "maxBytesPerTrigger": size}
         if mode == "FAILFAST":
+            stream = reader(**options)
             with pytest.raises(ChecksumMismatch, match=str(chosen["position"])):
-                drained(reader(**options))
+                drained(stream)
+            stream.stop()
         else:
             expected = gtidal.changes(tmp_path, mode=mode).read_all()
             assert same(drained(reader(**options))[1], expected)
