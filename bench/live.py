@@ -96,7 +96,7 @@ def measures(server: MySQLServer, log: Path, target: Path) -> list[Measure]:
         drain(LIVE, f"{url}{log.name}?tls=off", 1),
         drain(FILES, str(log), 1),
         drain(FILES_2, str(log), 2),
-        Measure(ARCHIVE, size, ["sh", "-c", 'rm -rf "$1"; shift; exec "$@"', "-", copy[4], *copy], cores=2),
+        Measure(ARCHIVE, size, ["sh", "-c", 'rm -rf "$1"; shift; exec "$@"', "-", copy[5], *copy], cores=2),
         Measure(TOOL_RAW, size, [*raw, f"--result-file={target}/", log.name], cores=2),
     ]
 

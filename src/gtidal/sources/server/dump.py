@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import re
 import select
+import socket
 import ssl
 import uuid
 from collections.abc import Callable
@@ -42,6 +43,7 @@ from gtidal.sources.server.connection import Connection, Refused
 DATA, FULL, OTHER, SEQUENCE, PLACE, SIZE, REPLY = range(7)
 AT, FILLED, _, _, NUMBER, BEHIND, _, _, BEGUN = range(9)
 _RECEIVED = 1 << 20
+_WORTH_WAITING_FOR = 1 << 18
 _LARGEST_OTHER = 1 << 20
 """No packet that is not a plain event of the log is longer."""
 _SEND_ANNOTATE_ROWS = 0x02
@@ -116,6 +118,9 @@ class Dump:
         self.next_file: tuple[str, int] | None = None
         """Where the log goes on, when this file has ended."""
         self.ended = False
+        self.until: int | None = None
+        """A position up to which the file is there, and will be read."""
+        self._least = 1
         # A server that is silent for longer than two heartbeats is lost.
         self.patience = max(2.5 * address.heartbeat, 1.0)
         connection.announce(str(uuid.uuid4()), semi_sync=self._semi_sync, mariadb=mariadb)
@@ -231,6 +236,7 @@ class Dump:
 
     def _receive_some(self) -> None:
         host = self.connection.host.title
+        self._ask_for_much()
         try:
             got = self.connection.socket.recv_into(memoryview(self._received)[self._have :])
         except TimeoutError:
@@ -240,6 +246,16 @@ class Dump:
         if not got:
             raise ConnectionLost(f"{host} closed the connection")
         self._have += got
+
+    def _ask_for_much(self) -> None:
+        """Servers send small pieces. As long as much is still to come, they are worth waiting for: each costs as much as
+        a large one."""
+        if self._is_tls or self.until is None:
+            return
+        least = _WORTH_WAITING_FOR if self.until - self.position > 4 * _WORTH_WAITING_FOR else 1
+        if least != self._least:
+            self.connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, least)
+            self._least = least
 
     # --- everything else
 

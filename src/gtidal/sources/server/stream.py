@@ -156,6 +156,9 @@ class ServerStream(io.RawIOBase):
                     self._begin_dump(self._behind)
                 assert self._dump is not None
                 got = self._dump.readinto(room)
+                if not got and self._size is None and self._dump.next_file is None:
+                    # MariaDB takes its leave so when it is shut down.
+                    raise ConnectionLost(f"{self._dump.connection.host.title} stopped sending")
             except ConnectionLost as lost:
                 self._connect_again(lost)
                 continue
@@ -214,6 +217,7 @@ class ServerStream(io.RawIOBase):
             self._identity = found
             dump = Dump(connection, self.name, position, waits=self._size is None, mariadb=found.mariadb)
             self._check_same(connection, dump)
+            dump.until = self._size
         except BaseException:
             connection.close()
             raise
