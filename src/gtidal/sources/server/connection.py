@@ -175,7 +175,7 @@ class Connection:
         found = self._session._sock
         if found is None:
             raise ConnectionLost(f"{self.host.title}: the connection is closed")
-        return found  # type: ignore[no-any-return]
+        return found  # type: ignore[no-any-return]  # PyMySQL keeps it without a type
 
     def _read_answer(self) -> bytes:
         head = self._read(4)

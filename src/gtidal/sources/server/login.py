@@ -131,7 +131,7 @@ def _open(settings: Mapping[str, Any], password: bytes, read_timeout: float | No
     connection.password = b""
     connection._read_timeout = connection._current_timeout = read_timeout
     connection._sock.settimeout(read_timeout)
-    return connection  # type: ignore[no-any-return]
+    return connection  # type: ignore[no-any-return]  # made by a class that is built when it is needed
 
 
 @cache
