@@ -428,11 +428,17 @@ class Server:
         """Begin a new log file."""
         self.execute("FLUSH BINARY LOGS")
 
-    def purge_to(self, log: Path) -> None:
-        """Remove the logs before this one; ServerError if a reader of one of them keeps it."""
-        self.execute(f"PURGE BINARY LOGS TO '{log.name}'")
-        if self.binlogs()[0].name != log.name:
-            raise ServerError(f"{self.binlogs()[0].name} was not purged: it is being read")
+    def purge_to(self, log: Path, patience: float = 60.0) -> None:
+        """Remove the logs before this one; ServerError if a reader of one of them keeps it for so many seconds. A server
+        notices late that a reader has gone."""
+        deadline = time.monotonic() + patience
+        while True:
+            self.execute(f"PURGE BINARY LOGS TO '{log.name}'")
+            if self.binlogs()[0].name == log.name:
+                return
+            if time.monotonic() > deadline:
+                raise ServerError(f"{self.binlogs()[0].name} was not purged: it is being read")
+            time.sleep(0.05)
 
     def add_user(self, name: str, password: str, *privileges: str) -> None:
         """A user who may do this and nothing else. No log tells of it: replicas keep users of their own."""

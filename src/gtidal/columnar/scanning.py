@@ -275,33 +275,50 @@ class LogScan:
                     yield from self._long_transaction(place)
                     size = self.scan.window
 
-    def _find_outcome(self) -> Transaction:
-        """Follow the transaction that begins here to its end."""
-        follower = self.follower
-        window = None
-        while (window := self.reader.next()) is not None:
+    def _long_transaction(self, place: Place) -> Iterator[Followed]:
+        """The transaction that begins here, followed to its end and read again. Of a log that grows, the rest of it may
+        have come by now: then nothing is given, and it is read as any other."""
+        maps = self.follower.maps_at_begin
+        self.reader.seek(place)
+        known = self._find_outcome(maps)
+        self.follower.rewind(maps)
+        self.reader.seek(place)
+        if known is not None:
+            yield from self._shown_with(known, place, maps)
+
+    def _find_outcome(self, maps: list[int]) -> Transaction | None:
+        """Follow the transaction that begins here to its end. None: it ends in the first window."""
+        follower, reader = self.follower, self.reader
+        window = reader.next()
+        if window is None or not self._stays_open(window, maps):
+            return None
+        while window is not None:
             followed = follower.follow(window)
             if follower.ended:
                 return follower.ended[0]
             if followed.error is not None:
                 raise followed.error
+            window = reader.next()
         return follower.tracker.finish()[0]
 
-    def _long_transaction(self, place: Place) -> Iterator[Followed]:
-        self.reader.seek(place)
-        maps = self.follower.maps_at_begin
-        known = self._find_outcome()
+    def _stays_open(self, window: Window, maps: list[int]) -> bool:
+        """Whether the transaction with which a window begins goes on behind it."""
+        followed = self.follower.follow(window, leave_open=True)
         self.follower.rewind(maps)
-        self.reader.seek(place)
-        yield from self._shown_with(known)
+        return followed.open_from == 0
 
-    def _shown_with(self, known: Transaction) -> Iterator[Followed]:
+    def _shown_with(self, known: Transaction, place: Place, maps: list[int]) -> Iterator[Followed]:
         follower, reader = self.follower, self.reader
-        while (window := reader.next()) is not None:
+        window = reader.next()
+        if window is None or not self._stays_open(window, maps):
+            reader.seek(place)
+            return
+        while window is not None:
             followed = follower.follow(window)
             if not follower.ended:
                 follower.show_open(followed, known)
                 yield followed
+                window = reader.next()
                 continue
             end = follower.ended[0].end_position
             followed.events = int(np.searchsorted(window.index.ends[: window.count], end, side="right"))
