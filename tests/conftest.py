@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 import fetch_servers  # tools/fetch_servers.py
 from gtidal.columnar import kernel
@@ -20,7 +21,17 @@ os.environ |= {"AWS_ACCESS_KEY_ID": "for the tests", "AWS_SECRET_ACCESS_KEY": SE
 os.environ.pop("AWS_SESSION_TOKEN", None)
 
 
-def pytest_configure() -> None:
+settings.register_profile("same examples", derandomize=True)
+settings.register_profile("new examples")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Ordinary runs answer "did this change break it?"; it is the soak that looks for what was never right.
+    settings.load_profile("new examples" if "soak" in config.option.markexpr else "same examples")
+    require_compiled_kernel()
+
+
+def require_compiled_kernel() -> None:
     """Where the kernel must be compiled (`make test`, CI), nothing runs with another one, or with an old one."""
     if os.environ.get("GTIDAL_REQUIRE_COMPILED", "") in ("", "0"):
         return

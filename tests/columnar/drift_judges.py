@@ -354,9 +354,10 @@ def reference_changes(log: bytes | Path, how: How, lazy: bool = False) -> Readin
             if met.broken is not None:
                 found.passed_over.setdefault(told(met.broken), len(found.rows))
             before = tracker.current
+            events = before.events if before is not None else 0
             ended = tracker.feed(event)
             for transaction in ended:
-                if transaction is before and transaction.end_position <= event.header.position:
+                if transaction is before and transaction.events == events:
                     show(found, transaction, waiting, how)  # it ended before this event
                     waiting, before = [], None
             if ended or before is None:
