@@ -323,6 +323,7 @@ class Archiver:
                     return
                 self._open(name)
                 dump.go_on()
+                dump.until = dict(self._logs.files()).get(name)
                 self._receive(dump)
         finally:
             connection.close()
@@ -335,7 +336,8 @@ class Archiver:
         if intake.contents.last_type in (FormatDescription.code, StartEncryption.code):
             last = known  # these are sent whatever is asked for, and changed
         begin = max(last, FIRST_EVENT) if last <= FURTHEST else FIRST_EVENT
-        if known > dict(self._logs.files()).get(name, 0):
+        there = dict(self._logs.files()).get(name, 0)
+        if known > there:
             raise self._reset(name)
         dump = Dump(
             connection,
@@ -344,6 +346,7 @@ class Archiver:
             waits=not self._options.once,
             mariadb=self._logs.identity.mariadb,
         )
+        dump.until = there
         assert dump.format is not None
         if intake.format is not None and not _same_head(dump.format, intake.format):
             raise self._reset(name)

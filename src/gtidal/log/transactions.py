@@ -476,8 +476,8 @@ _HANDLERS: dict[type[Event], _Handler] = {
     Event: _T._other,
 }  # fmt: skip
 """What is done with an event of a class, or of its nearest ancestor: added for each class once it is seen."""
-_BEGINNINGS = (_T._gtid, _T._mariadb_gtid)
-"""Of an anonymous GTID, too, a server may say that it is ignorable."""
+_BEGINNINGS = (_T._gtid, _T._mariadb_gtid, _T._query)
+"""Ignorable is what nobody knows. A server says so of anonymous GTIDs, too, and they begin a transaction all the same."""
 
 
 def _learn(kind: type[Event]) -> _Handler:

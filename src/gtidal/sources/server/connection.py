@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,6 +78,10 @@ class Connection:
     def close(self) -> None:
         # Not a polite goodbye: a server that sends its log does not listen.
         self._session._force_close()
+
+    def interrupt(self) -> None:
+        with suppress(OSError, ConnectionLost):
+            self.socket.shutdown(socket.SHUT_RDWR)
 
     def query(self, statement: str) -> list[tuple[Any, ...]]:
         import pymysql

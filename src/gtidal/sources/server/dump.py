@@ -43,7 +43,7 @@ from gtidal.sources.server.connection import Connection, Refused
 DATA, FULL, OTHER, SEQUENCE, PLACE, SIZE, REPLY = range(7)
 AT, FILLED, _, _, NUMBER, BEHIND, _, _, BEGUN = range(9)
 _RECEIVED = 1 << 20
-_WORTH_WAITING_FOR = 1 << 18
+_WORTH_WAITING_FOR = 1 << 19
 _LARGEST_OTHER = 1 << 20
 """No packet that is not a plain event of the log is longer."""
 _SEND_ANNOTATE_ROWS = 0x02
@@ -143,6 +143,10 @@ class Dump:
         self.file, self._state[BEHIND] = self.next_file
         self.format, self.next_file, self.ended = None, None, False
         self._read_format()
+
+    def interrupt(self) -> None:
+        """Whoever waits for bytes in another thread waits no longer: the connection is lost."""
+        self.connection.interrupt()
 
     def close(self) -> None:
         self.connection.close()

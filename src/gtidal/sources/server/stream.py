@@ -17,6 +17,7 @@ import numpy as np
 from gtidal.errors import ConnectionLost, DecodeError, LogsDiverged, LogsPurged, ServerProblem
 from gtidal.events.format import MAGIC
 from gtidal.log.decoder import FIRST_EVENT
+from gtidal.sources.server.ahead import ReadAhead
 from gtidal.sources.server.connection import Connection, Identity
 from gtidal.sources.server.dump import Dump
 
@@ -28,6 +29,8 @@ KEPT = 24 << 20
 _AHEAD = 16 << 20
 """What is nearer is read and passed over, which is quicker than a new dump."""
 _AT_A_TIME = 4 << 20
+_WORTH_A_THREAD = 8 << 20
+"""If so much is still to come, it is received while what has come is read."""
 _FURTHEST = (1 << 32) - 1
 """Servers are asked for no position behind it."""
 PAUSES = (0.1, 0.3, 1.0, 3.0, 10.0, 10.0, 10.0, 10.0, 10.0)
@@ -61,7 +64,7 @@ class ServerStream(io.RawIOBase):
         self._size = size
         self._pauses = pauses
         self._at = 0
-        self._dump: Dump | None = None
+        self._dump: Dump | ReadAhead | None = None
         self._kept = memoryview(np.empty(KEPT + _AT_A_TIME, np.uint8))
         self._kept[: len(MAGIC)] = MAGIC
         self._first = 0  # the position of what is kept
@@ -118,9 +121,7 @@ class ServerStream(io.RawIOBase):
         return count
 
     def close(self) -> None:
-        if self._dump is not None:
-            self._dump.close()
-            self._dump = None
+        self._end_dump()
         super().close()
 
     # --- what is kept, and what comes
@@ -135,9 +136,7 @@ class ServerStream(io.RawIOBase):
         return True
 
     def _begin_at(self, position: int) -> None:
-        if self._dump is not None:
-            self._dump.close()
-            self._dump = None
+        self._end_dump()
         self._ended = False
         if position < FIRST_EVENT:
             self._first, self._behind = 0, len(MAGIC)
@@ -205,7 +204,12 @@ class ServerStream(io.RawIOBase):
         begin = position if self._guessed else known
         self._dump, self._pass_over = self._new_dump(begin), position - begin
 
-    def _new_dump(self, position: int) -> Dump:
+    def _end_dump(self) -> None:
+        if self._dump is not None:
+            self._dump.close()
+            self._dump = None
+
+    def _new_dump(self, position: int) -> Dump | ReadAhead:
         connection = self._connect()
         try:
             found = connection.identity()
@@ -221,6 +225,8 @@ class ServerStream(io.RawIOBase):
         except BaseException:
             connection.close()
             raise
+        if self._size is not None and self._size - position > _WORTH_A_THREAD:
+            return ReadAhead(dump)
         return dump
 
     def _check_same(self, connection: Connection, dump: Dump) -> None:
@@ -239,8 +245,7 @@ class ServerStream(io.RawIOBase):
         """Go on with the byte that is missing."""
         if self._dump is not None:
             self._remember(self._dump.begun)
-            self._dump.close()
-            self._dump = None
+            self._end_dump()
         for pause in self._pauses:
             time.sleep(pause)
             try:
