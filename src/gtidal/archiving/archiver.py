@@ -382,8 +382,8 @@ class Archiver:
 
     def _add(self, whole: memoryview) -> None:
         assert self._file is not None
+        self._file.add(whole)
         if len(whole):
-            self._file.add(whole)
             self._folder.save_index()
             self._attempts = 0
             self._summary.size += len(whole)
@@ -401,6 +401,7 @@ class Archiver:
             self._synced_at, self._synced_size = now, self._summary.size
         if self._mirror is not None and now - self._uploaded_at >= self._options.upload_every:
             self._uploaded_at = now
+            self._file.settle()
             self._manifest.put(self._entry(State.CURRENT))
             if problem := self._mirror.problem():
                 self._watch.say(f"{problem}; it is kept in {self._folder.path}, trying again")

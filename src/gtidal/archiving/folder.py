@@ -24,6 +24,8 @@ from gtidal.sources.archive import MANIFEST, Manifest
 LOCK = "gtidal-archive.lock"
 _IN_USE_AT = FIRST_EVENT + FLAGS
 _SYNCING = ThreadPoolExecutor(1, "gtidal-sync")
+_WRITING = ThreadPoolExecutor(1, "gtidal-write")
+_WORTH_A_THREAD = 1 << 16
 _RIGHTS = 0o640
 """Logs hold what the tables hold."""
 
@@ -136,6 +138,9 @@ class GrowingFile:
         with writing(path):
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT, _RIGHTS)
         self.size = 0
+        """With what is being written."""
+        self._written = 0
+        self._writing: Future[None] | None = None
         self._synced = 0
         self._syncing: Future[None] | None = None
 
@@ -149,7 +154,7 @@ class GrowingFile:
         if intake.format is None:
             intake = Intake(self.path.name)
         intake.drop_rest()
-        self.size = intake.position
+        self.size = self._written = intake.position
         with writing(self.path):
             os.ftruncate(self._fd, self.size)
             os.lseek(self._fd, self.size, os.SEEK_SET)
@@ -158,18 +163,35 @@ class GrowingFile:
         return intake
 
     def add(self, whole: memoryview) -> None:
-        """Whole events."""
+        """Whole events. Their bytes must stay as they are until ``settle``, or until more is added."""
+        self.settle()
         if not len(whole):
             return
         begins = not self.size
-        with writing(self.path):
-            _write_all(self._fd, whole)
-            if begins:
-                self._mark(in_use=True)
         self.size += len(whole)
+        self._writing = _WRITING.submit(_write_all, self._fd, whole)
+        if begins or len(whole) < _WORTH_A_THREAD:
+            self.settle()
+        if begins:
+            with writing(self.path):
+                self._mark(in_use=True)
+
+    def settle(self) -> None:
+        """What was added is in the file."""
+        under_way, self._writing = self._writing, None
+        if under_way is None:
+            return
+        try:
+            with writing(self.path):
+                under_way.result()
+        except UsageError:
+            self.size = self._written
+            raise
+        self._written = self.size
 
     def sync_soon(self) -> None:
         """Begin to bring to the disk what was added, unless that is under way. Meanwhile more may come."""
+        self.settle()
         if self._syncing is not None and self._syncing.done():
             self._end_syncing()
         if self._syncing is None and self._synced != self.size:
@@ -178,6 +200,7 @@ class GrowingFile:
 
     def sync(self) -> None:
         """What was added survives a power failure from here on."""
+        self.settle()
         self._end_syncing()
         if self._synced != self.size:
             with writing(self.path):
@@ -192,6 +215,7 @@ class GrowingFile:
 
     def finish(self) -> None:
         """Nothing will be added any more."""
+        self.settle()
         self._end_syncing()
         with writing(self.path):
             self._mark(in_use=False)
@@ -199,6 +223,9 @@ class GrowingFile:
         self.close()
 
     def close(self) -> None:
+        if self._writing is not None:
+            self._writing.exception()  # nobody closes what is being written
+            self._writing = None
         if self._syncing is not None:
             self._syncing.exception()  # nobody closes what is being brought to the disk
             self._syncing = None

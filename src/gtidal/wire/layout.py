@@ -25,7 +25,7 @@ encodes back to the same bytes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import FrozenInstanceError, dataclass, field, fields
 from reprlib import Repr
 from typing import Annotated, Any, ClassVar, Self, cast, dataclass_transform, get_type_hints
 
@@ -65,14 +65,37 @@ _SHORT.maxtuple = 20
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Record:
-    """Something with a byte layout. Every subclass becomes a frozen dataclass, without slots: a reader hands
-    the dictionary it filled to the new object as it is, several times faster than ``__init__``."""
+    """Something with a byte layout. Every subclass becomes a dataclass, without slots: a reader hands the dictionary it
+    filled to the new object as it is, several times faster than ``__init__``.
+
+    What dataclasses would make for each class is here once for all, since there are many and each start makes them:
+    records are equal by their fields, and frozen."""
 
     _words: ClassVar[tuple[tuple[str, Word], ...] | None] = None
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        dataclass(frozen=True, repr=False)(cls)
+        dataclass(eq=False, repr=False)(cls)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """``__init__`` sets each field once; nobody sets it again."""
+        if name in self.__dict__ or name not in type(self).__dataclass_fields__:  # type: ignore[attr-defined]  # set by dataclass()
+            raise FrozenInstanceError(f"cannot assign to field {name!r}")
+        self.__dict__[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self._compared() == other._compared()
+
+    def __hash__(self) -> int:
+        return hash(self._compared())
+
+    def _compared(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, part.name) for part in fields(cast(Any, self)) if part.compare)
 
     def __repr__(self) -> str:
         """All fields but the longest values in full."""
