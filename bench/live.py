@@ -12,12 +12,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -30,6 +32,8 @@ from run import PEER_SLICE, Bar, machine, ratio, show_bars
 from gtidal.cli.bench import CHILD, COMMAND, ROUNDS, Measure, Result, beginning, run_all, show_results
 from gtidal.cli.progress import telling
 from gtidal.cli.screen import Screen
+from gtidal.events.control import Rotate
+from gtidal.events.frame import HEADER_SIZE
 from gtidal.events.transaction import GtidEvent
 from gtidal.sources.files import open_log
 from tests.live.copies import assert_identical
@@ -39,6 +43,10 @@ TOOL_RAW = "mysqlbinlog -R --raw"
 SOCKET = "plain socket"
 LIVE, FILES, FILES_2 = "changes, live", "changes, files", "changes, files, 2 threads"
 ARCHIVE = "archive --once"
+FILES_COPIED = 3
+"""What is copied is a server's whole log: this many files, each as large as the bench's log. (And once more one file
+alone, where the start of a Python program is a third of the time.)"""
+ARCHIVE_ONE, TOOL_RAW_ONE = f"{ARCHIVE}, one file", f"{TOOL_RAW}, one file"
 STREAM, BATCH = "Spark: changes, live, AvailableNow", "Spark: changes, files, batch"
 
 BARS = (
@@ -51,6 +59,8 @@ BARS = (
     Bar("oltp", STREAM, BATCH, 0.6, "wall"),
     Bar("bulk", STREAM, BATCH, 0.6, "wall"),
 )
+ROTATE_SIZE = HEADER_SIZE + 8 + 4
+"""Of a ROTATE event without the name of the next file."""
 COMMITS = 60
 """Of which the latency is measured."""
 
@@ -89,16 +99,55 @@ def measures(server: MySQLServer, log: Path, target: Path) -> list[Measure]:
             title, size, [sys.executable, "-c", CHILD, "drain", json.dumps(work)], reports=True, cores=2
         )
 
-    copy = [sys.executable, "-c", COMMAND, "archive", f"{url}?tls=off", str(target / "archive"), "--once"]
-    raw = [str(server.binaries.reader), "--no-defaults", *server.remote_options(), "--raw"]
     return [
         Measure(SOCKET, size, [sys.executable, __file__, "--socket", url, log.name, str(size)], True, 2),
         drain(LIVE, f"{url}{log.name}?tls=off", 1),
         drain(FILES, str(log), 1),
         drain(FILES_2, str(log), 2),
-        Measure(ARCHIVE, size, ["sh", "-c", 'rm -rf "$1"; shift; exec "$@"', "-", copy[5], *copy], cores=2),
-        Measure(TOOL_RAW, size, [*raw, f"--result-file={target}/", log.name], cores=2),
+        *copies(server, [log], target, ARCHIVE_ONE, TOOL_RAW_ONE),
     ]
+
+
+def copies(server: MySQLServer, logs: list[Path], target: Path, *titles: str) -> list[Measure]:
+    """The archive and the tool, each into a folder that is empty."""
+    size = sum(log.stat().st_size for log in logs)
+    url = f"mysql://root@127.0.0.1:{server.port}/?tls=off"
+    raw = [str(server.binaries.reader), "--no-defaults", *server.remote_options(), "--raw"]
+    commands = (
+        [sys.executable, "-c", COMMAND, "archive", url, str(target / titles[0]), "--once"],
+        [*raw, f"--result-file={target / titles[1]}/", *(log.name for log in logs)],
+    )
+    anew = 'rm -rf "$1"; mkdir "$1"; shift; exec "$@"'
+    return [
+        Measure(title, size, ["sh", "-c", anew, "-", str(target / title), *command], cores=2)
+        for title, command in zip(titles, commands, strict=True)
+    ]
+
+
+def check_copies(results: list[Result], logs: list[Path], target: Path) -> None:
+    for result in results:
+        folder = target / result.measure.name
+        if result.runs and folder.is_dir():
+            for log in logs:
+                assert_identical(folder / log.name, log)
+
+
+def repeated(log: Path, folder: Path, times: int) -> list[Path]:
+    """A log so often, under the names that follow, each naming the next one at its end as a server does."""
+    files = []
+    for number in range(1, times + 1):
+        file = folder / f"binlog.{number:06}"
+        shutil.copyfile(log, file)
+        following = b"binlog.%06d" % (number + 1)
+        with file.open("r+b") as stream:
+            stream.seek(-(ROTATE_SIZE + len(following)), os.SEEK_END)
+            event = stream.read()
+            assert event[4] == Rotate.code, f"{log} does not end with a ROTATE event to a file of such a name"
+            body = event[: -4 - len(following)] + following
+            stream.seek(-len(event), os.SEEK_END)
+            stream.write(body + zlib.crc32(body).to_bytes(4, "little"))
+        files.append(file)
+    return files
 
 
 def drain_socket(url: str, file: str, size: int) -> None:
@@ -249,11 +298,19 @@ def measure(workload: Workload, rounds: int, with_spark: bool) -> list[Result]:
         if with_spark:
             todo += spark_measures(server, log, small)
         results = run_all(todo, rounds, lambda text: tell(f"{workload.name}, {text}"))
-        for result in results:
-            if result.runs and result.measure.name == TOOL_RAW:
-                assert_identical(target / log.name, log)
-            if result.runs and result.measure.name == ARCHIVE:
-                assert_identical(target / "archive" / log.name, log)
+        check_copies(results, [log], target)
+    return results + measure_copies(workload, log, rounds)
+
+
+def measure_copies(workload: Workload, log: Path, rounds: int) -> list[Result]:
+    with ExitStack() as stack:
+        folders = [Path(stack.enter_context(tempfile.TemporaryDirectory())) for _ in range(2)]
+        logs = repeated(log, folders[0], FILES_COPIED)
+        server = stack.enter_context(serve_logs(folders[0]))
+        tell = stack.enter_context(telling())
+        todo = copies(server, logs, folders[1], ARCHIVE, TOOL_RAW)
+        results = run_all(todo, rounds, lambda text: tell(f"{workload.name}, {text}"))
+        check_copies(results, logs, folders[1])
     return results
 
 

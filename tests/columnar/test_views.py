@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -113,6 +115,16 @@ def test_polars(view: str) -> None:
     assert frame["gtid"].to_list() == [row["gtid"] for row in told]
     moments = frame["timestamp"].dt.epoch("us").to_list()
     assert moments == [row["timestamp"] for row in told]
+
+
+@pytest.mark.parametrize("images", ["variant", "json"])
+def test_pandas_is_not_loaded(tmp_path: Path, images: str) -> None:
+    """Arrow would do it, for lists of values: half a second at the start of whoever has pandas installed."""
+    log = tmp_path / FILE
+    log.write_bytes(shop())
+    code = f"import sys, gtidal; gtidal.changes({str(log)!r}, images={images!r}).read_all(); print('pandas' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 def test_images_as_json_in_duckdb() -> None:

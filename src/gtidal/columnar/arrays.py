@@ -12,7 +12,7 @@ import pyarrow as pa
 from gtidal.columnar import kernel
 from gtidal.columnar.codes import NONE
 from gtidal.columnar.memory import offsets_room, room
-from gtidal.columnar.schemas import STRING, STRINGS, TIMESTAMP, UNSIGNED
+from gtidal.columnar.schemas import STRING, STRINGS, TIMESTAMP, UNSIGNED, VARIANT
 
 Array = np.ndarray[Any, Any]
 
@@ -117,6 +117,27 @@ def picked_numbers(values: Array, codes: Array, kind: pa.DataType) -> pa.Array:
     return numbers(out, kind, codes >= 0 if progress[0] else None)
 
 
+def from_values(values: Sequence[str | bytes | None], kind: pa.DataType = STRING) -> pa.Array:
+    """As ``pa.array``, which loads all of pandas wherever that is installed, to ask whether a list is one of its."""
+    parts = [value.encode() if isinstance(value, str) else value or b"" for value in values]
+    offsets = np.zeros(len(parts) + 1, np.int32)
+    np.cumsum([len(part) for part in parts], out=offsets[1:])
+    mask = bitmap(np.array([value is not None for value in values], bool))
+    return pa.Array.from_buffers(
+        kind, len(parts), [mask, pa.py_buffer(offsets), pa.py_buffer(b"".join(parts))]
+    )
+
+
+def variants(images: Sequence[tuple[bytes, bytes] | None]) -> pa.Array:
+    """Of pairs of value and metadata."""
+    children = [
+        from_values([b"" if image is None else image[place] for image in images], pa.binary())
+        for place in (0, 1)
+    ]
+    mask = bitmap(np.array([image is not None for image in images], bool))
+    return pa.StructArray.from_buffers(VARIANT, len(images), [mask], children=children)
+
+
 def text_or_escaped(array: pa.Array) -> pa.Array:
     """Binary as text. Bytes that are not UTF-8 are written as ``\\xe4``: visibly, and nothing is lost."""
     try:
@@ -126,7 +147,7 @@ def text_or_escaped(array: pa.Array) -> pa.Array:
             None if value is None else value.decode("utf-8", "backslashreplace")
             for value in array.to_pylist()
         ]
-        return pa.array(decoded, STRING)
+        return from_values(decoded)
 
 
 def lists(

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from gtidal.columnar import kernel
-from gtidal.columnar.arrays import Array, Texts, booleans
+from gtidal.columnar.arrays import Array, Texts, booleans, from_values
 from gtidal.columnar.arrow_types import GEOMETRY, VECTOR, holds_text, list_of, logical_type, spark_type
 from gtidal.columnar.cells import FULL, Cells, Images
 from gtidal.columnar.codes import ShapeCode
@@ -280,7 +280,7 @@ class Lane:
                 json_text(document.as_py(), names.as_py()) if there else None
                 for document, names, there in zip(*fields, valid.tolist(), strict=True)
             ]
-            return pa.array(texts, STRING)
+            return from_values(texts)
         mask = _mask(valid) if progress[1] else None
         return pa.StructArray.from_buffers(VARIANT, count, [mask], children=fields)
 
@@ -314,7 +314,7 @@ def adapt(array: pa.Array, own: pa.DataType, wanted: pa.DataType, images: str) -
     if own == pa.bool_() and _is_decimal(wanted):
         array = array.cast(pa.int8())
     if pa.types.is_decimal256(wanted):
-        return pa.array([exact_text(value) for value in array.to_pylist()], STRING)
+        return from_values([exact_text(value) for value in array.to_pylist()])
     return array.cast(target)
 
 

@@ -9,7 +9,16 @@ import numpy as np
 import pyarrow as pa
 
 from gtidal.columnar import kernel
-from gtidal.columnar.arrays import Array, Texts, lists_by_code, numbers, text_or_escaped, timestamps
+from gtidal.columnar.arrays import (
+    Array,
+    Texts,
+    from_values,
+    lists_by_code,
+    numbers,
+    text_or_escaped,
+    timestamps,
+    variants,
+)
 from gtidal.columnar.cells import FULL, TOO_LARGE, Images
 from gtidal.columnar.following import Followed
 from gtidal.columnar.memory import offsets_room, room
@@ -134,27 +143,24 @@ class OddBlock(ViewBlock):
         self.changes = changes
 
     def make_schema(self) -> pa.Array:
-        return pa.array([change.schema for change in self.changes], pa.string())
+        return from_values([change.schema for change in self.changes])
 
     def make_table(self) -> pa.Array:
-        return pa.array([change.table for change in self.changes], pa.string())
+        return from_values([change.table for change in self.changes])
 
     def make_op(self) -> pa.Array:
         return _OPERATION_TEXTS.pick(np.array([change.operation for change in self.changes]))
 
     def make_key(self) -> pa.Array:
-        return pa.array([change.key for change in self.changes], CHANGES.field("key").type)
+        return lists_by_code([change.key for change in self.changes], np.arange(len(self.changes)))
 
     def make_query(self) -> pa.Array:
-        return text_or_escaped(pa.array([change.query for change in self.changes], pa.binary()))
+        return text_or_escaped(from_values([change.query for change in self.changes], pa.binary()))
 
     def _variants(self, images: list[tuple[bytes, bytes] | None]) -> pa.Array:
         if self.reader.images == "json":
-            return pa.array([None if image is None else json_text(*image) for image in images], pa.string())
-        return pa.array(
-            [None if image is None else {"value": image[0], "metadata": image[1]} for image in images],
-            VARIANT,
-        )
+            return from_values([None if image is None else json_text(*image) for image in images])
+        return variants(images)
 
     def make_before(self) -> pa.Array:
         return self._variants([change.before for change in self.changes])
@@ -224,7 +230,7 @@ class ChangeReader(RowEventReader[Odd]):
                 json_text(value.as_py(), metadata.as_py()) if there else None
                 for value, metadata, there in zip(*fields, valid.tolist(), strict=True)
             ]
-            return pa.array(texts, pa.string())
+            return from_values(texts)
         mask = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
         return pa.StructArray.from_buffers(VARIANT, count, [mask], children=fields)
 
