@@ -43,9 +43,9 @@ TOOL_RAW = "mysqlbinlog -R --raw"
 SOCKET = "plain socket"
 LIVE, FILES, FILES_2 = "changes, live", "changes, files", "changes, files, 2 threads"
 ARCHIVE = "archive --once"
-FILES_COPIED = 3
-"""What is copied is a server's whole log: this many files, each as large as the bench's log. (And once more one file
-alone, where the start of a Python program is a third of the time.)"""
+BACKLOG = 3
+"""What is copied, and what Spark reads, is a server's whole log: this many files, each as large as the bench's log. (One
+file alone is copied once more: there the start of a Python program is a third of the time.)"""
 ARCHIVE_ONE, TOOL_RAW_ONE = f"{ARCHIVE}, one file", f"{TOOL_RAW}, one file"
 STREAM, BATCH = "Spark: changes, live, AvailableNow", "Spark: changes, files, batch"
 
@@ -172,19 +172,27 @@ def drain_socket(url: str, file: str, size: int) -> None:
 # --- Spark, in a process of its own
 
 
-def spark_measures(server: MySQLServer, log: Path, small: Path) -> list[Measure]:
-    size = log.stat().st_size
+def spark_measures(server: MySQLServer, logs: list[Path], small: Path) -> list[Measure]:
+    size = sum(log.stat().st_size for log in logs)
 
     def of(title: str, job: str) -> Measure:
-        command = [sys.executable, __file__, "--spark", job, str(server.port), str(log), str(small)]
+        command = [
+            sys.executable,
+            __file__,
+            "--spark",
+            job,
+            str(server.port),
+            str(logs[0].parent),
+            str(small),
+        ]
         return Measure(title, size, command, reports=True, cores=2)
 
     return [of(STREAM, "stream"), of(BATCH, "batch")]
 
 
-def run_spark(job: str, port: str, log: str, small: str) -> None:
-    """Once on a small log, so that Java is warm, then timed. The files are read in one partition for each processor
-    and more; a server sends a file to one reader."""
+def run_spark(job: str, port: str, logs: str, small: str) -> None:
+    """On a small log first, in the same way, so that Java is warm; then timed. The files are read in one partition for
+    each processor and more; a server sends a file to one reader."""
     from gtidal.spark import session
 
     spark = session(master="local[2]")
@@ -192,20 +200,22 @@ def run_spark(job: str, port: str, log: str, small: str) -> None:
     def batch(path: str) -> None:
         spark.read.format("binlog").load(path).write.format("noop").mode("overwrite").save()
 
-    def stream() -> None:
+    def stream(start: str) -> None:
         reader = spark.readStream.format("binlog").option("host", f"127.0.0.1:{port}")
-        frame = reader.option("user", "root").option("tls", "off").option("start", "oldest").load()
+        frame = reader.option("user", "root").option("tls", "off").option("start", start).load()
         with tempfile.TemporaryDirectory() as checkpoint:
             writer = frame.writeStream.format("noop").option("checkpointLocation", checkpoint)
             writer.trigger(availableNow=True).start().awaitTermination()
 
     batch(small)
     batch(small)
+    if job == "stream":
+        stream("now")
     started = time.perf_counter()
     if job == "stream":
-        stream()
+        stream("oldest")
     else:
-        batch(log)
+        batch(logs)
     wall = time.perf_counter() - started
     spark.stop()
     print(json.dumps({"wall": wall, "cpu": wall, "memory": 0, "rows": None}))
@@ -291,24 +301,24 @@ def measure(workload: Workload, rounds: int, with_spark: bool) -> list[Result]:
     with ExitStack() as stack:
         server = stack.enter_context(serve_logs(log.parent))
         target = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        small = stack.enter_context(beginning(log))
         peer = stack.enter_context(served(stack.enter_context(beginning(log, PEER_SLICE))))
         tell = stack.enter_context(telling())
         todo = [*measures(server, log, target), peer]
-        if with_spark:
-            todo += spark_measures(server, log, small)
         results = run_all(todo, rounds, lambda text: tell(f"{workload.name}, {text}"))
         check_copies(results, [log], target)
-    return results + measure_copies(workload, log, rounds)
+    return results + measure_backlog(workload, log, rounds, with_spark)
 
 
-def measure_copies(workload: Workload, log: Path, rounds: int) -> list[Result]:
+def measure_backlog(workload: Workload, log: Path, rounds: int, with_spark: bool) -> list[Result]:
+    """Of a log of several files."""
     with ExitStack() as stack:
         folders = [Path(stack.enter_context(tempfile.TemporaryDirectory())) for _ in range(2)]
-        logs = repeated(log, folders[0], FILES_COPIED)
+        logs = repeated(log, folders[0], BACKLOG)
         server = stack.enter_context(serve_logs(folders[0]))
         tell = stack.enter_context(telling())
         todo = copies(server, logs, folders[1], ARCHIVE, TOOL_RAW)
+        if with_spark:
+            todo += spark_measures(server, logs, stack.enter_context(beginning(log)))
         results = run_all(todo, rounds, lambda text: tell(f"{workload.name}, {text}"))
         check_copies(results, logs, folders[1])
     return results
