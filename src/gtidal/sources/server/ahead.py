@@ -9,37 +9,33 @@ import threading
 from dataclasses import dataclass
 from queue import SimpleQueue
 
-import numpy as np
-
 from gtidal.sources.server.connection import Connection
 from gtidal.sources.server.dump import Dump
+from gtidal.sources.server.kept import LEAST_ROOM
 
-PIECE = 2 << 20
-_PIECES = 8
+AHEAD = 8
+"""How many rooms are received into before any is looked at. More are not: memory is bounded."""
 
 
 @dataclass(slots=True)
-class _Piece:
+class _Received:
     room: memoryview
-    have: int = 0
-    begun: int = 0
-    """Where its last event begins."""
+    count: int
+    begun: int
+    """Where the last event begins of which there are bytes."""
     error: BaseException | None = None
     """What came instead of bytes."""
 
 
 class ReadAhead:
-    """Gives what ``dump`` gives, as ``Dump`` does. Memory is bounded: a few pieces are received, no more."""
+    """Gives what ``dump`` gives, in rooms that others supply."""
 
     def __init__(self, dump: Dump) -> None:
         self.dump = dump
         self.begun = dump.begun
-        self._given = 0
-        self._piece: _Piece | None = None
-        self._empty: SimpleQueue[_Piece | None] = SimpleQueue()
-        self._full: SimpleQueue[_Piece] = SimpleQueue()
-        for _ in range(_PIECES):
-            self._empty.put(_Piece(memoryview(np.empty(PIECE, np.uint8))))
+        self._last: _Received | None = None
+        self._empty: SimpleQueue[memoryview | None] = SimpleQueue()
+        self._full: SimpleQueue[_Received] = SimpleQueue()
         # It knows nothing of this object, so that one who forgets to close it does not keep it.
         arguments = (dump, self._empty, self._full)
         self._thread = threading.Thread(target=_receive, args=arguments, name="gtidal-receive", daemon=True)
@@ -53,25 +49,19 @@ class ReadAhead:
     def next_file(self) -> tuple[str, int] | None:
         return self.dump.next_file
 
-    def ready(self) -> bool:
-        return self._piece is not None or not self._full.empty()
+    def supply(self, room: memoryview) -> None:
+        """To be received into. Its bytes are the thread's until ``take`` gives them."""
+        self._empty.put(room)
 
-    def readinto(self, target: memoryview) -> int:
-        piece = self._piece
-        if piece is None:
-            piece, self._given = self._full.get(), 0
-            self._piece = piece
-            if piece.have:
-                self.begun = piece.begun
-        if piece.error is not None:
-            raise piece.error
-        count = min(len(target), piece.have - self._given)
-        target[:count] = piece.room[self._given : self._given + count]
-        self._given += count
-        if count and self._given == piece.have:
-            self._piece = None
-            self._empty.put(piece)
-        return count
+    def take(self) -> tuple[memoryview, int]:
+        """The next room, and how many bytes are in it: none at the end. What went wrong is raised."""
+        if self._last is None or self._last.count:  # the end, and an error, stay
+            self._last = self._full.get()
+        if self._last.error is not None:
+            raise self._last.error
+        if self._last.count:
+            self.begun = self._last.begun
+        return self._last.room, self._last.count
 
     def close(self) -> None:
         self._empty.put(None)
@@ -80,13 +70,18 @@ class ReadAhead:
         self.dump.close()
 
 
-def _receive(dump: Dump, empty: SimpleQueue[_Piece | None], full: SimpleQueue[_Piece]) -> None:
-    while (piece := empty.get()) is not None:
+def _receive(dump: Dump, empty: SimpleQueue[memoryview | None], full: SimpleQueue[_Received]) -> None:
+    problem: BaseException | None = None
+    while (room := empty.get()) is not None:
+        count = 0
         try:
-            piece.have = dump.readinto(piece.room)
-            piece.begun = dump.begun
+            while problem is None and len(room) - count >= LEAST_ROOM:
+                got = dump.readinto(room[count:])
+                count += got
+                if not got:
+                    break
         except BaseException as error:
-            piece.have, piece.error = 0, error
-        full.put(piece)
-        if not piece.have:
+            problem = error  # what came before it is given first
+        full.put(_Received(room, count, dump.begun, None if count else problem))
+        if not count:
             return

@@ -12,23 +12,19 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from gtidal.errors import ConnectionLost, DecodeError, LogsDiverged, LogsPurged, ServerProblem
 from gtidal.events.format import MAGIC
 from gtidal.log.decoder import FIRST_EVENT
-from gtidal.sources.server.ahead import ReadAhead
+from gtidal.sources.server.ahead import AHEAD, ReadAhead
 from gtidal.sources.server.connection import Connection, Identity
 from gtidal.sources.server.dump import Dump
+from gtidal.sources.server.kept import Kept
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-KEPT = 24 << 20
-"""How far readers can go back without a new dump. Half of it is thrown away at a time."""
 _AHEAD = 16 << 20
 """What is nearer is read and passed over, which is quicker than a new dump."""
-_AT_A_TIME = 4 << 20
 _WORTH_A_THREAD = 8 << 20
 """If so much is still to come, it is received while what has come is read."""
 _FURTHEST = (1 << 32) - 1
@@ -65,10 +61,8 @@ class ServerStream(io.RawIOBase):
         self._pauses = pauses
         self._at = 0
         self._dump: Dump | ReadAhead | None = None
-        self._kept = memoryview(np.empty(KEPT + _AT_A_TIME, np.uint8))
-        self._kept[: len(MAGIC)] = MAGIC
-        self._first = 0  # the position of what is kept
-        self._behind = len(MAGIC)  # and that behind it
+        self._kept = Kept()
+        self._begin_at(0)
         self._pass_over = 0  # bytes of the dump that were read before the connection was lost
         self._created: bytes | None = None
         self._boundaries = [FIRST_EVENT]  # where some events begin
@@ -99,12 +93,12 @@ class ServerStream(io.RawIOBase):
         """Whether there is something to read without waiting, be it the end."""
         if self._size is not None or self._ended:
             return True
-        if self._at != self._behind:
+        if self._at != self._kept.behind:
             return True
         try:
             if self._dump is None:
-                self._begin_dump(self._behind)
-            return self._dump is not None and self._dump.ready()
+                self._begin_dump(self._kept.behind)
+            return isinstance(self._dump, Dump) and self._dump.ready()
         except (ConnectionLost, OSError, ValueError):
             return True  # who reads will connect again, or see why not
 
@@ -114,11 +108,10 @@ class ServerStream(io.RawIOBase):
             target = target[: max(self._size - self._at, 0)]
         if not len(target) or not self._have_kept():
             return 0
-        begin = self._at - self._first
-        count = min(len(target), self._behind - self._at)
-        target[:count] = self._kept[begin : begin + count]
-        self._at += count
-        return count
+        found = self._kept.at(self._at)[: len(target)]
+        target[: len(found)] = found
+        self._at += len(found)
+        return len(found)
 
     def close(self) -> None:
         self._end_dump()
@@ -128,8 +121,9 @@ class ServerStream(io.RawIOBase):
 
     def _have_kept(self) -> bool:
         """See that what comes next is kept; false at the end."""
-        while not self._first <= self._at < self._behind:
-            if self._at < self._first or self._at > self._behind + _AHEAD:
+        kept = self._kept
+        while not kept.first <= self._at < kept.behind:
+            if self._at < kept.first or self._at > kept.behind + _AHEAD:
                 self._begin_at(self._at)
             elif not self._receive():
                 return False
@@ -138,23 +132,20 @@ class ServerStream(io.RawIOBase):
     def _begin_at(self, position: int) -> None:
         self._end_dump()
         self._ended = False
+        self._kept.begin_at(0 if position < FIRST_EVENT else position)
         if position < FIRST_EVENT:
-            self._first, self._behind = 0, len(MAGIC)
-            self._kept[: len(MAGIC)] = MAGIC
-        else:
-            self._first = self._behind = position
+            self._kept.room()[: len(MAGIC)] = MAGIC
+            self._kept.filled(len(MAGIC))
 
     def _receive(self) -> bool:
         if self._ended:
             return False
-        self._make_room()
-        room = self._kept[self._behind - self._first :]
         while True:
             try:
                 if self._dump is None:
-                    self._begin_dump(self._behind)
+                    self._begin_dump(self._kept.behind)
                 assert self._dump is not None
-                got = self._dump.readinto(room)
+                room, got = self._received(self._dump)
                 if not got and self._size is None and self._dump.next_file is None:
                     # MariaDB takes its leave so when it is shut down.
                     raise ConnectionLost(f"{self._dump.connection.host.title} stopped sending")
@@ -165,30 +156,32 @@ class ServerStream(io.RawIOBase):
                 if not self._guessed:
                     raise
                 self._misled = True  # no event begins there
-                self._begin_at(self._behind)
+                self._begin_at(self._kept.behind)
                 continue
             self._guessed = self._misled = False
             self._remember(self._dump.begun)
-            if not 0 < got <= self._pass_over:
-                break
-            self._pass_over -= got
-        if not got:
-            self._ended = True
-            self.next_file = self._dump.next_file
-            return False
-        if self._pass_over:
-            got -= self._pass_over
-            room[:got] = bytes(room[self._pass_over : self._pass_over + got])
-            self._pass_over = 0
-        self._behind += got
-        return True
+            self._ended = not got
+            self.next_file = self._dump.next_file if self._ended else None
+            again = min(got, self._pass_over)
+            if again:
+                self._pass_over -= again
+                room[: got - again] = bytes(room[again:got])
+            if not isinstance(self._dump, ReadAhead):
+                self._kept.filled(got - again)
+            elif got > again:
+                self._kept.adopt(room, got - again)
+                self._dump.supply(self._kept.new_room())
+            else:
+                self._dump.supply(room)
+            if self._ended or got > again:
+                return not self._ended
 
-    def _make_room(self) -> None:
-        have = self._behind - self._first
-        if have > KEPT:
-            keep = KEPT // 2
-            self._kept[:keep] = self._kept[have - keep : have]
-            self._first = self._behind - keep
+    def _received(self, dump: Dump | ReadAhead) -> tuple[memoryview, int]:
+        """The next bytes, and where they are."""
+        if isinstance(dump, ReadAhead):
+            return dump.take()
+        room = self._kept.room()
+        return room, dump.readinto(room)
 
     def _remember(self, boundary: int) -> None:
         if boundary > self._boundaries[-1]:
@@ -202,14 +195,19 @@ class ServerStream(io.RawIOBase):
             position > self._boundaries[-1] + _AHEAD and position <= _FURTHEST and not self._misled
         )
         begin = position if self._guessed else known
-        self._dump, self._pass_over = self._new_dump(begin), position - begin
+        dump = self._new_dump(begin)
+        self._dump, self._pass_over = dump, position - begin
+        if self._size is not None and self._size - begin > _WORTH_A_THREAD:
+            self._dump = ReadAhead(dump)
+            for _ in range(AHEAD):
+                self._dump.supply(self._kept.new_room())
 
     def _end_dump(self) -> None:
         if self._dump is not None:
             self._dump.close()
             self._dump = None
 
-    def _new_dump(self, position: int) -> Dump | ReadAhead:
+    def _new_dump(self, position: int) -> Dump:
         connection = self._connect()
         try:
             found = connection.identity()
@@ -225,8 +223,6 @@ class ServerStream(io.RawIOBase):
         except BaseException:
             connection.close()
             raise
-        if self._size is not None and self._size - position > _WORTH_A_THREAD:
-            return ReadAhead(dump)
         return dump
 
     def _check_same(self, connection: Connection, dump: Dump) -> None:
@@ -249,7 +245,7 @@ class ServerStream(io.RawIOBase):
         for pause in self._pauses:
             time.sleep(pause)
             try:
-                self._begin_dump(self._behind)
+                self._begin_dump(self._kept.behind)
                 return
             except ConnectionLost as again:
                 lost = again
@@ -257,7 +253,7 @@ class ServerStream(io.RawIOBase):
                 raise
             except ServerProblem as refused:  # of a place that was read before
                 raise LogsDiverged(
-                    f"{refused.message}; this file was read up to {self._behind} before: the server's logs were reset; start "
+                    f"{refused.message}; this file was read up to {self._kept.behind} before: the server's logs were reset; start "
                     "anew with start=oldest",
                     file=self.name,
                 ) from None
