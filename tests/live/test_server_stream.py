@@ -46,6 +46,12 @@ def server(request: pytest.FixtureRequest) -> Server:
     return found
 
 
+@pytest.fixture(params=["ahead", "when asked for"])
+def received(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    least = 0 if request.param == "ahead" else 1 << 40
+    monkeypatch.setattr("gtidal.sources.server.stream._WORTH_A_THREAD", least)
+
+
 def fill(server: Server) -> None:
     """Three files; rows events whose packets are full, nearly full and more than full, and one of 40 MB."""
     server.execute("CREATE DATABASE shop; CREATE TABLE shop.t (a INT PRIMARY KEY, b LONGBLOB)")
@@ -83,6 +89,7 @@ def same(sent: bytes, path: Path) -> bool:
     return sent[: end - 4] == file[: end - 4] and sent[end:] == file[end:]
 
 
+@pytest.mark.usefixtures("received")
 def test_files_come_as_they_are(server: Server) -> None:
     with ServerLogs(address(server)) as logs:
         files = logs.files()
@@ -91,6 +98,7 @@ def test_files_come_as_they_are(server: Server) -> None:
             assert same(read_to_the_end(logs.stream(name, size)), path)
 
 
+@pytest.mark.usefixtures("received")
 def test_reading_here_and_there(mysql: MySQLServer) -> None:
     """Back and ahead, further than is kept, and in the middle of events."""
     path = mysql.binlogs()[1]
@@ -107,11 +115,23 @@ def test_reading_here_and_there(mysql: MySQLServer) -> None:
             assert got == wanted, place
 
 
+def test_a_stream_that_nobody_closed(mysql: MySQLServer) -> None:
+    path = mysql.binlogs()[1]
+    with ServerLogs(address(mysql)) as logs:
+        stream = logs.stream(path.name, path.stat().st_size)
+        stream.seek(200)
+        assert stream.read(100)
+        assert [thread for thread in threading.enumerate() if thread.name == "gtidal-receive"]
+        del stream
+        assert not [thread for thread in threading.enumerate() if thread.name == "gtidal-receive"]
+
+
 def streamed(logs: ServerLogs, file: str, size: int | None = None, tries: int = 40) -> ServerStream:
     """Does not wait long before it connects again."""
     return ServerStream(logs.connect, logs.identity, file, size, [0.05] * tries)
 
 
+@pytest.mark.usefixtures("received")
 def test_cut_connections(server: Server) -> None:
     """Nothing is lost or twice, wherever the connection ends: also inside of packets and of large events."""
     path = server.binlogs()[1]
