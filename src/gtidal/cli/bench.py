@@ -342,7 +342,7 @@ def load_libraries() -> None:
     for module in pkgutil.walk_packages(gtidal.columnar.__path__, "gtidal.columnar."):
         importlib.import_module(module.name)
     names = ("pyarrow", "pyarrow.compute", "gtidal.requests", "gtidal.cli.main", "gtidal.cli.verify")
-    for name in (*names, "gtidal.live", "pymysql.connections"):
+    for name in (*names, "gtidal.views", "gtidal.live", "pymysql.connections"):
         importlib.import_module(name)
 
 

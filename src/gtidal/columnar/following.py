@@ -241,7 +241,7 @@ class Follower:
             place = stopped
             if not owned:
                 begun = place
-                self.maps_at_begin = self._maps_now()
+                self.maps_at_begin = self.maps_now()
             if code == DONE:
                 break
             if code == OPEN and leave_open:
@@ -259,7 +259,7 @@ class Follower:
                     current = self.tracker.current
                     if before is not None and current is not None and current is not before:
                         begun = place  # one transaction was cut off by another
-                        self.maps_at_begin = self._maps_now()
+                        self.maps_at_begin = self.maps_now()
                     place += 1
                     if followed.error is not None:
                         raise followed.error
@@ -516,9 +516,10 @@ class Follower:
                 self._maps[0] = 0
                 self._state[4] = 0
         if ended and len(ended) == len(self.ended):
-            self.maps_at_end = self._maps_now()
+            self.maps_at_end = self.maps_now()
 
-    def _maps_now(self) -> list[int]:
+    def maps_now(self) -> list[int]:
+        """Those in force, for ``rewind``."""
         numbers: list[int] = self._maps[: 1 + 2 * self._maps[0]].tolist()
         return numbers
 

@@ -140,8 +140,8 @@ class LogScan:
         follower.decode_rows = False
         follower.tell_statements = self.scan.selection.by_table
         wants_detail = "detail" in columns
-        for window in self.reader:
-            followed = follower.follow(window)
+        for followed in self._followed():
+            window = followed.window
             if self.adrift:
                 followed.lanes.event_txn[: followed.events] = NO_TRANSACTION
             places = self.selector.events(followed)
@@ -182,13 +182,37 @@ class LogScan:
 
     def _followed_to_the_end(self) -> Iterator[Followed]:
         """All windows, and one without events for the transaction that has not ended."""
-        window = None
-        for window in self.reader:
-            yield self.follower.follow(window)
-        if window is not None and self.follower.tracker.current is not None:
-            followed = self.follower.follow(empty_window(window))
+        followed = None
+        for followed in self._followed():
+            yield followed
+        if followed is not None and self.follower.tracker.current is not None:
+            followed = self.follower.follow(empty_window(followed.window))
             self.follower.finish(followed)
             yield followed
+
+    def _followed(self) -> Iterator[Followed]:
+        """All windows. Where a transaction goes on behind a window, and did not begin with it, the next one begins with
+        that transaction: those that are whole need no reference decoder."""
+        follower, reader = self.follower, self.reader
+        while (window := reader.next()) is not None:
+            if follower.tracker.current is not None or reader.is_inside:
+                yield follower.follow(window)
+                continue
+            maps = follower.maps_now()
+            followed = follower.follow(window, leave_open=True)
+            begins = followed.open_from
+            if begins is None:
+                yield followed
+            elif begins and window.index.payloads[begins] < 0:
+                place = Place(int(window.index.positions[begins]), window.format)
+                maps = follower.maps_at_begin
+                window.end = place.position
+                yield followed
+                follower.rewind(maps)
+                reader.seek(place)
+            else:
+                follower.rewind(maps)
+                yield follower.follow(window)
 
     def _count(self, followed: Followed) -> None:
         """The rows of the kernel's events, added to their transactions."""
