@@ -129,6 +129,15 @@ def show_bars(screen: Screen, ratios: dict[Bar, float | None]) -> None:
         screen.line((f"{text:<76}{shown}   of {bar.least:>5g}×  ", ""), (verdict, "green" if met else "red"))
 
 
+def show_ceiling(screen: Screen, results: dict[str, list[Result]]) -> None:
+    """What the machine's second processor is worth: on many, it is the other half of the same core."""
+    for log in results:
+        for ours in ("changes", "typed rows"):
+            if (most := ratio(Bar(log, f"{ours}, 2 processes", ours, 0, "wall"), results)) is not None:
+                text = f"  {log}: {ours}: two processes that share nothing reach {most:.2f}× one; so no threads do better"
+                screen.line((text, "dim"))
+
+
 def show_memory(screen: Screen, results: dict[str, list[Result]]) -> None:
     """The largest memory of ours above Python and its libraries."""
     grown = [
@@ -212,6 +221,7 @@ def main() -> int:
     ratios = {bar: ratio(bar, results) for bar in BARS if bar.log in results}
     screen.line()
     show_bars(screen, ratios)
+    show_ceiling(screen, results)
     show_memory(screen, results)
     screen.line((f"written to {write_results(facts, results, ratios)}", "dim"))
     return 1 if problems else 0

@@ -151,6 +151,10 @@ def own_measures(paths: Sequence[Path], part: Path, table: str | None) -> list[M
         options = {**options, "threads": cores}
         return step(title, "drain", cores=cores, view=name, paths=files, options=options)
 
+    def twice(title: str, name: str, **options: Any) -> Measure:
+        options = {**options, "threads": 1}
+        return step(title, "drain_twice", 2 * size, cores=2, view=name, paths=files, options=options)
+
     def command(title: str, *arguments: str, cores: int = 1) -> Measure:
         return Measure(title, size, [sys.executable, "-c", COMMAND, *arguments], cores=cores)
 
@@ -172,6 +176,8 @@ def own_measures(paths: Sequence[Path], part: Path, table: str | None) -> list[M
         command("verify, whole process", *verify),
         view("changes, 2 threads", "changes", cores=2),
         view("typed rows, 2 threads", "rows", cores=2, table=table),
+        twice("changes, 2 processes", "changes"),
+        twice("typed rows, 2 processes", "rows", table=table),
         command("dump -vv", *dump),
         command("dump -vv, 2 cores", *dump, cores=2),
     ]
@@ -370,6 +376,26 @@ def _drain(view: str, paths: list[str], options: dict[str, Any]) -> Work:
     return work
 
 
+def _drain_twice(view: str, paths: list[str], options: dict[str, Any]) -> Work:
+    """Two processes that know nothing of each other, each on a processor of its own, at the same time."""
+    drain = _drain(view, paths, options)
+
+    def work() -> None:
+        started = []
+        for processor in usable_processors()[:2]:
+            if not (process := os.fork()):
+                if hasattr(os, "sched_setaffinity"):
+                    os.sched_setaffinity(0, [processor])
+                drain()
+                os._exit(0)
+            started.append(process)
+        for process in started:
+            if os.waitpid(process, 0)[1]:
+                sys.exit("one of two processes failed")
+
+    return work
+
+
 def busiest_table(paths: Sequence[str]) -> str:
     """The table with most changed rows."""
     import pyarrow
@@ -447,6 +473,7 @@ def _command(arguments: list[str]) -> Work:
 STEPS: dict[str, Callable[..., Work]] = {
     "walk": _walk,
     "drain": _drain,
+    "drain_twice": _drain_twice,
     "command": _command,
 }
 
