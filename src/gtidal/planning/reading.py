@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
@@ -26,6 +25,7 @@ from gtidal.planning.parts import Carried, Part, Piece
 from gtidal.requests import check_options, chosen_columns, selection_of, settle_of
 from gtidal.sources.files import BoundedStream, LogFile, Meter
 from gtidal.sources.keyring import KeyStore
+from gtidal.sources.seeking import SeekingStream
 from gtidal.sources.storage import Storage
 
 if TYPE_CHECKING:
@@ -77,14 +77,14 @@ def read_part(
     return coalesced(batches())
 
 
-def _opened(piece: Piece, where: Storage, meter: Meter | None) -> io.RawIOBase:
+def _opened(piece: Piece, where: Storage, meter: Meter | None) -> SeekingStream:
     if piece.carried is not None:
         return _CarriedStream(piece.carried, piece.cut or 0)
     file = replace(LogFile.at(piece.path, where), listed_size=piece.size)
     return BoundedStream(file.open_raw(), piece.size, meter)
 
 
-class _CarriedStream(io.RawIOBase):
+class _CarriedStream(SeekingStream):
     """A file of which only the head and one piece are here."""
 
     searchable = False
@@ -92,22 +92,6 @@ class _CarriedStream(io.RawIOBase):
     def __init__(self, carried: Carried, begins: int) -> None:
         super().__init__()
         self._extents = ((0, carried.head), (begins, carried.events))
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        if whence != io.SEEK_SET:
-            raise io.UnsupportedOperation("the end of a file that is not here")
-        self._at = offset
-        return offset
 
     def readinto(self, buffer: WriteableBuffer) -> int:
         target = memoryview(buffer).cast("B")

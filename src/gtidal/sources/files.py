@@ -26,6 +26,7 @@ from gtidal.log.decoder import HOLDS_EVENTS, IBB_MAGIC, Frame, Keys, LogDecoder
 from gtidal.log.encryption import ENCRYPTED_MAGIC
 from gtidal.log.facts import LogName
 from gtidal.sources.archive import MANIFEST, ArchivedFile, Manifest
+from gtidal.sources.seeking import SeekingStream
 from gtidal.sources.server.address import is_server
 from gtidal.sources.server.locating import ServerUri, list_server, open_on_server, size_on_server
 from gtidal.sources.storage import Found, Storage, Uri, is_uri
@@ -108,31 +109,21 @@ class Meter:
         self.bytes_read = 0
 
 
-class BoundedStream(io.RawIOBase):
+class BoundedStream(SeekingStream):
     """The first ``size`` bytes of a file, which may have grown meanwhile; counted as they are read."""
 
     def __init__(self, stream: BinaryIO, size: int, meter: Meter | None = None) -> None:
-        super().__init__()
+        super().__init__(stream.tell())
         self._stream = stream
         self._size = size
-        self._at = stream.tell()
         self._meter = meter or Meter()
-        self.searchable: bool = getattr(stream, "searchable", True)
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
+        self.searchable = getattr(stream, "searchable", True)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        if whence == io.SEEK_END:
-            offset, whence = self._size + offset, io.SEEK_SET
-        self._at = self._stream.seek(offset, whence)
-        return self._at
+        return self._stream.seek(super().seek(offset, whence))
+
+    def _end(self) -> int:
+        return self._size
 
     def readinto(self, buffer: WriteableBuffer) -> int:
         view = memoryview(buffer).cast("B")

@@ -6,7 +6,6 @@ before it); what is not set comes from the environment, as the storage's own too
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from gtidal.errors import UsageError
+from gtidal.sources.seeking import SeekingStream
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -218,7 +218,7 @@ def _region_of(host: str) -> str | None:
     return found[1] if found else None
 
 
-class StoredStream(io.RawIOBase):
+class StoredStream(SeekingStream):
     """A file of a storage. Each request takes its time, so bytes come in blocks: small ones where a reader only
     looks here and there, larger ones the longer it reads on; then the next one is on its way before it is needed."""
 
@@ -227,7 +227,6 @@ class StoredStream(io.RawIOBase):
         self._file = file
         self._size = size
         self._explained = explained
-        self._at = 0
         self._block = b""
         self._start = 0  # the block's place in the file
         self._step = FIRST_BLOCK
@@ -236,19 +235,8 @@ class StoredStream(io.RawIOBase):
         self.fetched = 0
         """Bytes that were asked for."""
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        self._at = max(0, base + offset)
-        return self._at
+    def _end(self) -> int:
+        return self._size
 
     def readinto(self, buffer: WriteableBuffer) -> int:
         view = memoryview(buffer).cast("B")

@@ -6,7 +6,6 @@ After a lost connection reading goes on at the byte where it was lost: on the sa
 
 from __future__ import annotations
 
-import io
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 from gtidal.errors import ConnectionLost, DecodeError, LogsDiverged, LogsPurged, ServerProblem
 from gtidal.events.format import MAGIC
 from gtidal.log.decoder import FIRST_EVENT
+from gtidal.sources.seeking import SeekingStream
 from gtidal.sources.server.ahead import AHEAD, ReadAhead
 from gtidal.sources.server.connection import Connection, Identity
 from gtidal.sources.server.dump import Dump
@@ -35,7 +35,7 @@ PAUSES = (0.1, 0.3, 1.0, 3.0, 10.0, 10.0, 10.0, 10.0, 10.0)
 Connect = Callable[[], Connection]
 
 
-class ServerStream(io.RawIOBase):
+class ServerStream(SeekingStream):
     """``size``: how many bytes of the file there are, for those who want no more; None: until the server begins its next
     file, waiting for what comes. ``identity``: which server it has to be; None: the one that is found. ``pauses``: between
     attempts to connect again."""
@@ -59,7 +59,6 @@ class ServerStream(io.RawIOBase):
         self._identity = identity
         self._size = size
         self._pauses = pauses
-        self._at = 0
         self._dump: Dump | ReadAhead | None = None
         self._kept = Kept()
         self._begin_at(0)
@@ -70,24 +69,8 @@ class ServerStream(io.RawIOBase):
         """Whether the dump begins where an event is only supposed to begin; whether that was wrong."""
         self._ended = False
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        if whence == io.SEEK_CUR:
-            offset += self._at
-        elif whence == io.SEEK_END:
-            if self._size is None:
-                raise io.UnsupportedOperation("the end of a log that grows")
-            offset += self._size
-        self._at = offset
-        return offset
+    def _end(self) -> int:
+        return super()._end() if self._size is None else self._size
 
     def ready(self) -> bool:
         """Whether there is something to read without waiting, be it the end."""
