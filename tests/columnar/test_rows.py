@@ -6,6 +6,7 @@ import datetime
 import io
 from collections.abc import Iterator
 from decimal import Decimal
+from itertools import product
 from typing import Any
 
 import duckdb
@@ -28,6 +29,7 @@ from gtidal.events.images import ABSENT, Row
 from gtidal.events.rows import DeleteRows, RowsEvent, UpdateRows, WriteRows
 from gtidal.events.transaction import Xid
 from tests.columnar import row_judge
+from tests.columnar.drift_judges import How, compare
 from tests.hostile.small_logs import small_logs
 from tests.logs import CorpusLog, build_log, corpus_logs
 from tests.samples import query
@@ -213,6 +215,27 @@ def test_documents_that_look_alike() -> None:
     batch = next(row_judge.read_rows(log, row_judge.schema_of(log, "shop.t")))
     found = batch.column("j").to_pylist()
     assert [decode(one["value"], one["metadata"]) for one in found] == documents
+
+
+@pytest.mark.usefixtures("each_kernel")
+def test_documents_of_updates() -> None:
+    """An image may have the documents of the one before it, some of them, or others of the same size."""
+    documents = [
+        None,
+        encode_json({"a": 1, "b": [2]}),
+        encode_json({"a": 3, "b": [2]}),
+        encode_json({"c": {"a": 1}}),
+    ]
+    places = [None, bytes(4) + b"one", bytes(4) + b"two"]
+    table = make_table({"one": JSON, "place": GEOMETRY, "two": JSON})
+    images = list(product(documents, places, documents))
+    pairs = [(images[n], images[n * 7 // 3 % len(images)]) for n in range(len(images))] + list(
+        product(images[:9], images[:9])
+    )
+    log = build_log(transaction(table, inserts(table, *images, last=0), updates(table, *pairs)))
+    compare(log, How())
+    (events,) = row_judge.tables_of(log).values()
+    assert row_judge.difference(log, "shop.t", events) is None
 
 
 @pytest.mark.usefixtures("each_kernel")

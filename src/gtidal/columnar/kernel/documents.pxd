@@ -25,8 +25,14 @@ cdef inline void take_back(
     long long width, const int *slot, const int *kind
 ) noexcept nogil
 
+@cython.locals(column=cython.longlong, cell=cython.longlong, size=cython.longlong, was=cython.longlong)
+cdef inline int put_again(
+    const unsigned char *data, const unsigned char *heap, long long *slots, unsigned char *states, long long cells,
+    long long last, long long base, long long width, const int *slot, const int *kind
+) noexcept nogil
+
 @cython.locals(
-    source="const unsigned char *", target="unsigned char *", kept="long long *",
+    source="const unsigned char *", target="unsigned char *", kept="long long *", first=cython.longlong,
     known=cython.longlong, pause=cython.longlong, waiting=cython.longlong, with_heads=cython.longlong,
     keys=cython.longlong, dictionary=cython.longlong, nested=cython.longlong, geometry=cython.longlong,
     base=cython.longlong, width=cython.longlong, image=cython.longlong, used=cython.longlong,
@@ -40,7 +46,7 @@ cpdef int settle(
     const int[::1] name_offsets, long long[::1] image_keys, long long[::1] scratch, long long[::1] progress
 ) noexcept
 
-@cython.locals(source="const unsigned char *", target="unsigned char *", kept="long long *", names="unsigned char *", image=cython.longlong, used=cython.longlong, noted=cython.longlong, pause=cython.longlong, waiting=cython.longlong, cell=cython.longlong, state=cython.longlong, size=cython.longlong, start=cython.longlong, with_heads=cython.longlong, at=cython.longlong, id_size=cython.longlong, known=cython.longlong)
+@cython.locals(source="const unsigned char *", target="unsigned char *", kept="long long *", names="unsigned char *", image=cython.longlong, used=cython.longlong, noted=cython.longlong, pause=cython.longlong, waiting=cython.longlong, cell=cython.longlong, state=cython.longlong, size=cython.longlong, start=cython.longlong, with_heads=cython.longlong, at=cython.longlong, id_size=cython.longlong, known=cython.longlong, first=cython.longlong, last=cython.longlong)
 cpdef int column(
     const unsigned char[::1] data, const long long[::1] slots, const unsigned char[::1] states, const int[::1] image_cell, long long slot, long long images,
     unsigned char[::1] value, int[::1] value_offsets, unsigned char[::1] metadata, int[::1] metadata_offsets,

@@ -70,6 +70,31 @@ def take_back(heap, slots, states, cells, base, width, slot, kind):
                 slots[cell] = machine.long_raw(heap, (slots[cell] & LOW_HALF) - 8)
 
 
+def put_again(data, heap, slots, states, cells, last, base, width, slot, kind):
+    """If the documents and geometries of an image are those of the one before it, at ``last``, which are there already:
+    as mostly in updates. Gives 0, and does nothing, if they are not."""
+    for column in range(base, base + width):
+        if kind[column] == 8 or kind[column] == 11:
+            cell = cells + slot[column]
+            size = slots[cell] >> 32
+            if states[cell] == 0 and (size > 0 or kind[column] == 11):
+                if states[last + slot[column]] != 7:
+                    return 0
+                was = machine.long_raw(heap, (slots[last + slot[column]] & LOW_HALF) - 8)
+                if was >> 32 != size:
+                    return 0
+                if not machine.same_raw(data, was & LOW_HALF, data, slots[cell] & LOW_HALF, size):
+                    return 0
+            elif states[cell] != states[last + slot[column]]:
+                return 0
+    for column in range(base, base + width):
+        if kind[column] == 8 or kind[column] == 11:
+            cell = cells + slot[column]
+            slots[cell] = slots[last + slot[column]]
+            states[cell] = states[last + slot[column]]
+    return 1
+
+
 def settle(
     data, heap, slots, states, image_cell, image_plan, images, plan_first, plan_width, slot, kind, names, name_offsets,
     image_keys, scratch, progress
@@ -88,6 +113,7 @@ def settle(
         waiting = 0
         image = progress[0]
         used = progress[1]
+        first = image
         source = machine.place(data)
         target = machine.room(heap)
         kept = machine.longs(scratch)
@@ -121,7 +147,17 @@ def settle(
                                 return 2
                             total += size
                             fields += 1
-                if fields or geometry:
+                if (
+                    fields
+                    and image > first
+                    and image_plan[image - 1] == known
+                    and put_again(
+                        source, target, machine.longs(slots), machine.room(states), cells, image_cell[image - 1],
+                        base, width, machine.words(slot), machine.words(kind),
+                    )
+                ):  # fmt: skip
+                    image_keys[image] = image_keys[image - 1]
+                elif fields or geometry:
                     # Twice its size and some bytes for each document, once for all keys.
                     if 3 * total + 144 * fields + 64 > len(heap) - used:
                         return 1
@@ -190,6 +226,7 @@ def column(
     is not ours; 3 it would be larger than 128 MiB."""
     with cython.nogil:
         image = progress[0]
+        first = image
         used = value_offsets[image]
         noted = metadata_offsets[image]
         pause = 0  # how long heads are not tried, after a document that had none
@@ -218,44 +255,64 @@ def column(
                     return 2
                 if 2 * size + 128 > len(value) - used:
                     return 1
-                with_heads = waiting == 0
-                json_keys.begin(kept, with_heads)
-                at = used + 1
-                if size == 0:
-                    value[used] = 0
-                else:
-                    id_size = json_values.width_of(2 + size // 7)  # a key takes seven bytes and its own
-                    at = json_values.put_json(source, source, target, kept, used, start, size, id_size)
-                    if at == -3 or (with_heads and at >= 0 and is_new_state(kept)):
-                        pause = next_pause(pause)
-                        waiting = pause
-                        json_keys.begin(kept, 0)
-                        at = json_values.put_json(source, source, target, kept, used, start, size, id_size)
-                    elif with_heads:
-                        pause = 0
-                    else:
-                        waiting -= 1
-                if at < 0:
-                    return 2
-                if at - used > 134217728:
-                    return 3
-                used = at
-                known = scratch[1217 + 2 * scratch[12]] if scratch[11] else 0
-                if known:  # a dictionary like this one is there
-                    size = known >> 32
+                last = image_cell[image - 1] + slot if image > first else cell
+                if (
+                    image > first
+                    and states[last] == 0
+                    and slots[last] >> 32 == size
+                    and machine.same_raw(source, slots[last] & LOW_HALF, source, start, size)
+                ):  # as mostly in updates
+                    size = used - value_offsets[image - 1]
+                    if size > len(value) - used:
+                        return 1
+                    machine.copy_raw(target, used, target, value_offsets[image - 1], size)
+                    used += size
+                    size = noted - metadata_offsets[image - 1]
                     if size > len(metadata) - noted:
                         return 1
-                    machine.copy_raw(names, noted, names, known & LOW_HALF, size)
+                    machine.copy_raw(names, noted, names, metadata_offsets[image - 1], size)
                     noted += size
                 else:
-                    at = json_keys.put_dictionary(source, kept, names, noted, len(metadata))
+                    with_heads = waiting == 0
+                    json_keys.begin(kept, with_heads)
+                    at = used + 1
+                    if size == 0:
+                        value[used] = 0
+                    else:
+                        id_size = json_values.width_of(2 + size // 7)  # a key takes seven bytes and its own
+                        at = json_values.put_json(source, source, target, kept, used, start, size, id_size)
+                        if at == -3 or (with_heads and at >= 0 and is_new_state(kept)):
+                            pause = next_pause(pause)
+                            waiting = pause
+                            json_keys.begin(kept, 0)
+                            at = json_values.put_json(
+                                source, source, target, kept, used, start, size, id_size
+                            )
+                        elif with_heads:
+                            pause = 0
+                        else:
+                            waiting -= 1
                     if at < 0:
-                        return 1
-                    if at - noted > 134217728:
+                        return 2
+                    if at - used > 134217728:
                         return 3
-                    if scratch[11]:
-                        scratch[1217 + 2 * scratch[12]] = noted | at - noted << 32
-                    noted = at
+                    used = at
+                    known = scratch[1217 + 2 * scratch[12]] if scratch[11] else 0
+                    if known:  # a dictionary like this one is there
+                        size = known >> 32
+                        if size > len(metadata) - noted:
+                            return 1
+                        machine.copy_raw(names, noted, names, known & LOW_HALF, size)
+                        noted += size
+                    else:
+                        at = json_keys.put_dictionary(source, kept, names, noted, len(metadata))
+                        if at < 0:
+                            return 1
+                        if at - noted > 134217728:
+                            return 3
+                        if scratch[11]:
+                            scratch[1217 + 2 * scratch[12]] = noted | at - noted << 32
+                        noted = at
             image += 1
             value_offsets[image] = used
             metadata_offsets[image] = noted
