@@ -207,6 +207,7 @@ class LogScan:
                 place = Place(int(window.index.positions[begins]), window.format)
                 maps = follower.maps_at_begin
                 window.end = place.position
+                followed.error = None  # it is met again, with the transaction it is in
                 yield followed
                 follower.rewind(maps)
                 reader.seek(place)
