@@ -29,8 +29,9 @@ from gtidal.columnar.views.events import EventColumns
 from gtidal.columnar.views.rows import RowReader
 from gtidal.columnar.views.transactions import NEED_COUNTS, TransactionColumns
 from gtidal.columnar.windows import WINDOW, Place, Window, WindowReader
-from gtidal.errors import GtidalError
+from gtidal.errors import DecodeError, GtidalError
 from gtidal.events.format import Format
+from gtidal.events.transaction import TransactionPayload
 from gtidal.log.decoder import Keys
 from gtidal.log.transactions import Transaction
 
@@ -282,6 +283,15 @@ class LogScan:
                 yield followed
                 self._settle_at(Place(window.end, window.format))
                 continue
+            if (payload := int(window.index.payloads[begins])) >= 0:
+                # No server writes it, and nobody can go on in the middle of a payload.
+                yield followed
+                raise DecodeError(
+                    "a transaction begins inside of this payload, behind another one, and does not end in it",
+                    file=self.file,
+                    position=payload,
+                    event=TransactionPayload.name,
+                )
             place = Place(int(window.index.positions[begins]), window.format)
             maps = follower.maps_at_begin
             if followed.events:
