@@ -284,14 +284,8 @@ class LogScan:
                 self._settle_at(Place(window.end, window.format))
                 continue
             if (payload := int(window.index.payloads[begins])) >= 0:
-                # No server writes it, and nobody can go on in the middle of a payload.
                 yield followed
-                raise DecodeError(
-                    "a transaction begins inside of this payload, behind another one, and does not end in it",
-                    file=self.file,
-                    position=payload,
-                    event=TransactionPayload.name,
-                )
+                raise self._open_inside(payload)
             place = Place(int(window.index.positions[begins]), window.format)
             maps = follower.maps_at_begin
             if followed.events:
@@ -309,6 +303,15 @@ class LogScan:
                 if size > LARGEST_WINDOW:
                     yield from self._long_transaction(place)
                     size = self.scan.window
+
+    def _open_inside(self, payload: int) -> DecodeError:
+        """No server writes it, and nobody can go on in the middle of a payload."""
+        return DecodeError(
+            "a transaction begins inside of this payload, behind another one, and does not end in it",
+            file=self.file,
+            position=payload,
+            event=TransactionPayload.name,
+        )
 
     def _long_transaction(self, place: Place) -> Iterator[Followed]:
         """The transaction that begins here, followed to its end and read again. Of a log that grows, the rest of it may
@@ -359,6 +362,11 @@ class LogScan:
             followed.events = int(np.searchsorted(window.index.ends[: window.count], end, side="right"))
             followed.has_open = False
             maps = follower.maps_at_end
+            belongs = followed.lanes.event_txn[: followed.events]
+            if len(behind_it := np.flatnonzero(belongs >= followed.transactions)):
+                followed.events = int(behind_it[0])
+                yield followed
+                raise self._open_inside(int(window.index.payloads[followed.events]))
             yield followed
             behind = Place(end, window.format)
             self._settle_at(behind)
