@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
 
 import pyspark
 import pytest
+from pyspark.sql import SparkSession
 
 import gtidal.spark
 from gtidal.errors import UsageError
@@ -88,3 +90,27 @@ def test_the_launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(SUBMIT)[0] == f"-XX:SharedArchiveFile={runtime.classes}"
     assert "-Darrow.enable_unsafe_memory_access=true" in run(SUBMIT)
     assert run("org.apache.spark.launcher.Main", "x")[1:] == ["org.apache.spark.launcher.Main", "x"]
+
+
+def test_a_worker_whose_session_ended_is_quiet() -> None:
+    """On a Unix domain socket its last word fails at once, and Spark's own daemon prints a traceback."""
+    text = """if True:
+        import socket, pyspark.daemon, gtidal.spark.daemon
+        for worker in (gtidal.spark.daemon.worker, pyspark.daemon.worker):
+            ours, theirs = socket.socketpair()
+            theirs.close()
+            print(worker(ours, True), flush=True)
+    """
+    environment = os.environ | {"PYTHON_DAEMON_KILL_WORKER_ON_FLUSH_FAILURE": "1"}
+    ran = subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True)
+    assert ran.stdout == "1\n"
+    assert (
+        ran.stderr.splitlines()[-1] == "BrokenPipeError: [Errno 32] Broken pipe"
+    )  # Spark's; ours would be the second
+
+
+def test_java_and_workers_talk_in_a_folder_of_their_own(spark: SparkSession) -> None:
+    """No other user may reach the sockets: workers trust who can."""
+    assert spark.conf.get("spark.python.unix.domain.socket.enabled") == "true"
+    folder = Path(str(spark.conf.get("spark.python.unix.domain.socket.dir")))
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import atexit
 import os
+import shutil
+import socket
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -46,7 +49,9 @@ def session(
 
     chosen: dict[str, bool | float | int | str | None] = dict(_SETTINGS)
     if master.startswith("local"):
-        chosen |= _ON_THIS_MACHINE | {"spark.driver.memory": f"{_quarter_of_memory() >> 20}m"}
+        chosen |= (
+            _ON_THIS_MACHINE | {"spark.driver.memory": f"{_quarter_of_memory() >> 20}m"} | _unix_sockets()
+        )
     chosen |= settings or {}
     builder = SparkSession.builder.master(master).appName(name).config(map=chosen)
     with _environment(_variables(Path(found.origin).parent)):
@@ -65,6 +70,21 @@ def _stop_with_process() -> None:
             SparkContext._active_spark_context.stop()
 
     atexit.register(stop)
+
+
+@cache
+def _unix_sockets() -> dict[str, str]:
+    """Java and its Python workers talk in a folder of this user alone, faster than over TCP. A path that is too long for
+    a socket (macOS has such temporary folders) leaves it at TCP."""
+    if not hasattr(socket, "AF_UNIX") or len(tempfile.gettempdir()) > 40:
+        return {}
+    folder = tempfile.mkdtemp(prefix="gtidal-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return {
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.python.unix.domain.socket.dir": folder,
+        "spark.python.daemon.module": "gtidal.spark.daemon",
+    }
 
 
 def _quarter_of_memory() -> int:
