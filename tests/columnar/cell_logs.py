@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from gtidal.columnar import kernel
 from gtidal.columnar.codes import ShapeCode, State
-from gtidal.columnar.shapes_plan import shape_row
+from gtidal.columnar.shapes_plan import shape_row, step
 from gtidal.columns import shapes as s
 from gtidal.columns.temporal import Date, DateTime, Time, Timestamp, pack_datetime
 from gtidal.columns.types import Column
@@ -212,10 +212,10 @@ class Log:
         self.width = int32(widths)
         self.slots = int32([sum(row.slots for row in rows) for rows in shapes])
         flat = [row for rows in shapes for row in rows]
-        self.shape, self.size, self.arg1, self.arg2 = (
-            int32([row[place] for row in flat]) for place in range(4)
-        )
-        self.flat_slot = int32([offset for offsets in self.slot for offset in offsets])
+        self.shape, self.size = (int32([row[place] for row in flat]) for place in range(2))
+        self.sizes = int32([sum(row.size for row in rows) for rows in shapes])
+        flat_slot = [offset for offsets in self.slot for offset in offsets]
+        self.steps = np.array([step(*each) for each in zip(flat, flat_slot, strict=True)], np.int64).ravel()
 
     def call(self, function: Any, *arguments: Any) -> int:
         """Interpreted code must not see numpy's numbers."""
@@ -232,7 +232,7 @@ class Log:
             progress[2:] = 0
             code = self.call(
                 cells.fill, self.data, *self.of_events, len(self.events), self.first, self.width, self.slots,
-                self.shape, self.size, self.arg1, self.arg2, self.flat_slot, slots, states, image_cell,
+                self.sizes, self.steps, slots, states, image_cell,
                 image_event, progress,
             )  # fmt: skip
             event, position, made, used = (int(number) for number in progress)

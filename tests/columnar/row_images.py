@@ -89,8 +89,8 @@ class Images:
         code = kernel.cells.fill(
             *views(
                 self.data, numbers(starts), numbers(ends), self.image_plan, numbers([-1] * count),
-                numbers(bitmaps), count, book.first.view, book.width.view, book.slots.view, book.shape.view,
-                book.size.view, book.argument1.view, book.argument2.view, book.slot.view, self.slots,
+                numbers(bitmaps), count, book.first.view, book.width.view, book.slots.view, book.sizes.view,
+                book.steps.view, self.slots,
                 self.states, self.image_cell, numbers([0] * (count + 1)), progress,
             )
         )  # fmt: skip

@@ -342,9 +342,7 @@ class Fill:
     def __init__(self, data: Array, chosen: list[Array], book: PlanBook) -> None:
         self.data = data
         self.chosen = chosen
-        self.plan = book_views(
-            book, "first", "width", "slots", "shape", "size", "argument1", "argument2", "slot"
-        )
+        self.plan = book_views(book, "first", "width", "slots", "sizes", "steps")
         self.event, self.position = 0, -1
 
     def next(self, images: int, cells: int) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 
 from gtidal.columnar.codes import ShapeCode
 from gtidal.columnar.logical import CharsetTables, variant_column, variant_text
-from gtidal.columnar.shapes_plan import shape_row
+from gtidal.columnar.shapes_plan import STEP, shape_row, step
 from gtidal.columns.charsets import decode_text
 from gtidal.columns.types import Column
 from gtidal.errors import DecodeError
@@ -120,12 +120,12 @@ class PlanBook:
         self.first = Growing(np.int32)
         self.width = Growing(np.int32)
         self.slots = Growing(np.int32)
+        self.sizes = Growing(np.int32)
         self.name = Growing(np.int32)
         # per column
         self.shape = Growing(np.int32)
         self.size = Growing(np.int32)
-        self.argument1 = Growing(np.int32)
-        self.argument2 = Growing(np.int32)
+        self.steps = Growing(np.int64)
         self.slot = Growing(np.int32)
         self.text_action = Growing(np.int32)
         self.text_argument = Growing(np.int32)
@@ -186,15 +186,16 @@ class PlanBook:
         self.first.append(len(self.shape))
         self.width.append(len(plan.columns) if plan.columns else -1)
         self.name.append(self.name_number(plan.name))
-        slots = 0
+        slots = sizes = 0
         for column, title in zip(plan.columns, plan.titles, strict=True):
-            code, size, first, second, count = shape_row(column.shape)
+            row = shape_row(column.shape)
+            code = row.code
             self.shape.append(code)
-            self.size.append(size)
-            self.argument1.append(first)
-            self.argument2.append(second)
+            self.size.append(row.size)
             self.slot.append(slots)
-            slots += count
+            self.steps.extend(step(row, slots))
+            slots += row.slots
+            sizes += row.size
             if code is ShapeCode.UNREADABLE:
                 plan.readable = False
             text = variant_text(column, code, self._charsets)
@@ -208,12 +209,15 @@ class PlanBook:
             self._add_title(title)
             self._add_labels(plan, column)
         self.slots.append(slots)
+        self.sizes.append(sizes)
         if not all(is_utf8(title) for title in plan.titles):
             plan.readable = False
         names = [title.encode("utf-8", "surrogatepass") for title in plan.titles]
         self.order.extend(sorted(range(len(names)), key=names.__getitem__))
         if not plan.readable:  # the kernel refuses all its rows
-            self.shape.array[len(self.shape) - len(plan.columns) :] = ShapeCode.UNREADABLE
+            own = slice(len(self.shape) - len(plan.columns), None)
+            self.shape.array[own] = ShapeCode.UNREADABLE
+            self.steps.array.reshape(-1, STEP)[own, 0] = ShapeCode.UNREADABLE
         tables = self._charsets.code_points
         self.charset_tables.extend(tables[len(self.charset_tables) :])
 

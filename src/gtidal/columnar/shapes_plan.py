@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from gtidal.columnar.codes import ShapeCode
 from gtidal.columns import shapes
+from gtidal.columns.decimals import GROUP_SIZE, digit_groups
 
 DIGITS_IN_A_SLOT = 18
 DIGITS_IN_TWO_SLOTS = 38
@@ -20,6 +21,9 @@ class ShapeRow(NamedTuple):
     arg2: int
     slots: int
 
+
+STEP = 10
+"""So many numbers tell the kernel how a column is read."""
 
 _WITHOUT_ARGUMENTS: dict[type[shapes.Shape], ShapeCode] = {
     shapes.Float: ShapeCode.FLOAT,
@@ -60,3 +64,22 @@ def shape_row(shape: shapes.Shape) -> ShapeRow:
     if kind is shapes.Unreadable:
         return ShapeRow(ShapeCode.UNREADABLE, 0, 0, 0, 1)
     raise TypeError(f"the kernel has no code for {shape!r}")
+
+
+def step(row: ShapeRow, slot: int) -> list[int]:
+    """How a column is read: 0 its code, 1 its size, 2 its slot among the image's; then of
+    INT, UINT, FLOAT and BYTES (its length) 3 the bits of eight bytes that count, 4 the sign among them, or 0;
+    of decimals 3 precision, 4 scale, and up to eight bytes, which are three groups of digits at most, 5 the bits of the
+    last, 6 its bound, 7 and 8 those of the one before, 9 the bound of the first. A group that is not there is 0."""
+    made = [int(row.code), row.size, slot, 0, 0, 0, 0, 0, 0, 0]
+    if row.code in (ShapeCode.INT, ShapeCode.UINT, ShapeCode.FLOAT, ShapeCode.BYTES):
+        made[3] = -1 if row.size == 8 else (1 << 8 * row.size) - 1
+        if row.code is ShapeCode.INT and row.size < 8:
+            made[4] = 1 << 8 * row.size - 1
+    elif row.code in (ShapeCode.DECIMAL, ShapeCode.WIDE_DECIMAL, ShapeCode.LONG_DECIMAL):
+        made[3:5] = row.arg1, row.arg2
+        if row.code is ShapeCode.DECIMAL and row.size <= 8:
+            first, middle, last = (0, 0, *digit_groups(row.arg1, row.arg2))[-3:]
+            made[5:7] = 8 * GROUP_SIZE[last], 10**last
+            made[7:] = 8 * GROUP_SIZE[middle], 10**middle, 10**first
+    return made

@@ -550,8 +550,7 @@ class RowChecker:
             code = kernel.cells.fill(
                 memoryview(followed.window.data), memoryview(events.starts), memoryview(events.ends),
                 memoryview(events.plans), memoryview(events.befores), memoryview(events.afters), len(places),
-                book.first.view, book.width.view, book.slots.view, book.shape.view, book.size.view,
-                book.argument1.view, book.argument2.view, book.slot.view, memoryview(self._slots),
+                book.first.view, book.width.view, book.slots.view, book.sizes.view, book.steps.view, memoryview(self._slots),
                 memoryview(self._states), self._image_cell, self._image_event, progress,
             )  # fmt: skip
             if code == DONE:

@@ -2,6 +2,7 @@ cimport cython
 
 cimport gtidal.columnar.kernel.machine as machine
 
+cdef long long NO_DECIMAL
 
 
 @cython.locals(sign=cython.ulonglong)
@@ -32,12 +33,13 @@ cdef inline int columns_present(
     const unsigned char *data, long long bitmap, int width, long long limit
 ) noexcept nogil
 
-@cython.locals(k=cython.int, rest=cython.int)
-cdef int has_null(const unsigned char[::1] data, long long nulls, int count) noexcept nogil
-
-@cython.locals(sign=cython.ulonglong)
-cdef inline long long read_number(
-    const unsigned char *data, long long pos, long long limit, int code, long long size
+@cython.locals(
+    one=cython.ulonglong, last_bits=cython.int, last_bound=cython.ulonglong, middle_bits=cython.int,
+    middle_bound=cython.ulonglong, first_bound=cython.ulonglong, sign=cython.ulonglong, last=cython.ulonglong,
+    middle=cython.ulonglong,
+)
+cdef inline long long read_short_decimal(
+    unsigned long long number, long long size, long long step, const long long *steps
 ) noexcept nogil
 
 @cython.locals(
@@ -108,22 +110,31 @@ cdef inline int read_time(
 ) noexcept nogil
 
 @cython.locals(
+    present=cython.int, index=cython.int, some=cython.int, absent=cython.ulonglong, gone=cython.ulonglong,
+    k=cython.int, bit=cython.ulonglong, following=cython.longlong, stop=cython.longlong, step=cython.longlong,
+    code=cython.int, cell=cython.longlong, place=cython.int, size=cython.longlong, length=cython.longlong, number=cython.longlong,
+)
+cdef long long read_image(
+    const unsigned char *raw, long long limit, long long pos, long long end, long long nulls, long long bitmap,
+    int first, int width, const long long *steps, long long *slots, unsigned char *states, long long cells,
+    int is_checked
+) noexcept nogil
+
+@cython.locals(
     limit=cython.longlong, plans=cython.longlong, image_room=cython.longlong, cell_room=cython.longlong,
     event=cython.longlong, pos=cython.longlong, images=cython.longlong, cells=cython.longlong,
-    raw="const unsigned char *", cell_slots="long long *", cell_states="unsigned char *",
+    raw="const unsigned char *", cell_slots="long long *", cell_states="unsigned char *", way="const long long *",
     end=cython.longlong, plan=cython.int, first=cython.int, width=cython.int, image_cells=cython.int,
     before=cython.longlong, after=cython.longlong, before_count=cython.int, after_count=cython.int,
-    row_images=cython.longlong, row_start=cython.longlong, side=cython.int, bitmap=cython.longlong,
-    full=cython.int, present=cython.int, nulls=cython.longlong, null_size=cython.int, plain=cython.int,
-    place=cython.int, column=cython.int, cell=cython.longlong, code=cython.int, state=cython.int,
-    index=cython.int, length=cython.longlong, number=cython.ulonglong, refused=cython.int,
+    row_images=cython.longlong, is_checked=cython.int, row_start=cython.longlong, side=cython.int,
+    bitmap=cython.longlong, present=cython.int, nulls=cython.longlong,
 )
 cpdef int fill(
     const unsigned char[::1] data, const int[::1] event_start, const int[::1] event_end, const int[::1] event_plan,
     const int[::1] event_before, const int[::1] event_after, long long events, const int[::1] plan_first,
-    const int[::1] plan_width, const int[::1] plan_slots, const int[::1] shape, const int[::1] size,
-    const int[::1] arg1, const int[::1] arg2, const int[::1] slot, long long[::1] slots, unsigned char[::1] states,
-    int[::1] image_cell, int[::1] image_event, long long[::1] progress
+    const int[::1] plan_width, const int[::1] plan_slots, const int[::1] plan_size, const long long[::1] steps,
+    long long[::1] slots, unsigned char[::1] states, int[::1] image_cell, int[::1] image_event,
+    long long[::1] progress
 ) noexcept
 
 @cython.locals(

@@ -20,6 +20,9 @@ except ImportError:  # it is needed to compile only
     import gtidal.columnar.kernel.without_cython as cython
 
 
+NO_DECIMAL = -(1 << 62)  # no 18 digits; its C type is in the .pxd
+
+
 def as_signed(number):
     """The number that has these 64 bits in two's complement."""
     sign = 0x8000000000000000
@@ -120,24 +123,28 @@ def columns_present(data, bitmap, width, limit):
     return count
 
 
-def has_null(data, nulls, count):
-    """Whether one of the first ``count`` bits is set; servers set the bits behind them."""
-    for k in range(count >> 3):
-        if data[nulls + k]:
-            return 1
-    rest = (1 << (count & 7)) - 1
-    return rest != 0 and data[nulls + (count >> 3)] & rest != 0
-
-
 # --- values: most of these read reads what lies at ``pos`` into a cell, and gives 0, or 2 where it is refused
 
 
-def read_number(data, pos, limit, code, size):
-    """What an INT, UINT or FLOAT has in its slot."""
-    sign = 0x8000000000000000
-    if code == 1:
-        sign = sign >> 8 * (8 - size)
-    return (little(data, pos, size, limit) ^ sign) - sign
+def read_short_decimal(number, size, step, steps):
+    """The unscaled number of a DECIMAL of up to eight bytes, given as a number, or NO_DECIMAL."""
+    one = 1
+    last_bits = steps[step + 5]
+    last_bound = steps[step + 6]
+    middle_bits = steps[step + 7]
+    middle_bound = steps[step + 8]
+    first_bound = steps[step + 9]
+    # The first bit is the sign, set for what is not negative. A negative number has all of its bits inverted.
+    sign = (number >> 8 * size - 1) - 1
+    number = (number ^ sign) & (one << 8 * size - 1) - 1
+    last = number & (one << last_bits) - 1
+    number = number >> last_bits
+    middle = number & (one << middle_bits) - 1
+    number = number >> middle_bits
+    if last >= last_bound or middle >= middle_bound or number >= first_bound:
+        return NO_DECIMAL
+    number = (number * middle_bound + middle) * last_bound + last
+    return (number ^ sign) - sign
 
 
 def read_decimal(data, pos, limit, code, precision, scale, slots, cell, high_cell):
@@ -332,14 +339,120 @@ def read_time(data, pos, size, limit, slots, cell):
 # --- row images
 
 
+def read_image(raw, limit, pos, end, nulls, bitmap, first, width, steps, slots, states, cells, is_checked):
+    """Cells of one image whose bits for NULL are at ``nulls`` and whose values begin at ``pos``; gives where they end, or
+    -1. ``bitmap`` says which columns it has, -1 for all. Only where ``is_checked`` each value is compared with ``end``;
+    else the caller has seen that there are bytes behind it for all columns."""
+    present = 0
+    for index in range(0, width, 64):
+        some = min(width - index, 64)
+        # Of up to 64 columns, which have no value, and which of those are not in the image at all.
+        absent = 0
+        if bitmap < 0:
+            gone = little(raw, nulls + (index >> 3), (some + 7) >> 3, limit)
+        else:
+            gone = 0
+            for k in range(some):
+                bit = 1
+                if raw[bitmap + (index + k >> 3)] >> (k & 7) & 1:
+                    bit = raw[nulls + (present >> 3)] >> (present & 7) & 1
+                    present += 1
+                else:
+                    absent |= bit << k
+                gone |= bit << k
+        following = 10 * (first + index)
+        stop = following + 10 * some
+        while following < stop:
+            step = following
+            following += 10
+            code = steps[step]
+            cell = cells + steps[step + 2]
+            if gone & 1:
+                gone >>= 1
+                states[cell] = 1  # NULL
+                slots[cell] = 0
+                if absent:
+                    place = some - (stop - step) // 10
+                    states[cell] = 1 + (absent >> place & 1)  # ABSENT
+                if code == 6:
+                    states[cell + 1] = states[cell]
+                    slots[cell + 1] = 0
+                continue
+            gone >>= 1
+            size = steps[step + 1]
+            if is_checked and size > end - pos:
+                return -1
+            states[cell] = 0
+            if code == 4:  # BYTES
+                if is_checked:
+                    length = little(raw, pos, size, limit)
+                else:
+                    length = machine.long_raw(raw, pos) & steps[step + 3]
+                pos += size
+                if length > end - pos:
+                    return -1
+                slots[cell] = pos | length << 32
+                pos += length
+                continue
+            if code == 1 or code == 2 or code == 3:  # INT, UINT, FLOAT
+                if is_checked:
+                    number = as_signed(little(raw, pos, size, limit))
+                else:
+                    number = machine.long_raw(raw, pos) & steps[step + 3]
+                slots[cell] = (number ^ steps[step + 4]) - steps[step + 4]
+            elif code == 5 or code == 6 or code == 7:  # DECIMAL, WIDE_DECIMAL, LONG_DECIMAL
+                if code == 5 and size <= 8:
+                    slots[cell] = read_short_decimal(big(raw, pos, size, limit), size, step, steps)
+                    if slots[cell] == NO_DECIMAL:
+                        return -1
+                else:
+                    slots[cell] = pos | size << 32
+                    if code == 6:
+                        states[cell + 1] = 0
+                    if read_decimal(
+                        raw, pos, limit, code, steps[step + 3], steps[step + 4], slots, cell, cell + 1
+                    ):
+                        return -1
+            elif code == 8:  # BITS
+                slots[cell] = as_signed(big(raw, pos, size, limit))
+            elif code == 9:  # YEAR
+                slots[cell] = read_year(raw, pos)
+            elif code == 10:  # DATE
+                read_date(raw, pos, limit, slots, states, cell)
+            elif code == 11:  # TIME24
+                if read_time24(raw, pos, limit, slots, cell):
+                    return -1
+            elif code == 12:  # DATETIME64
+                if read_datetime64(raw, pos, limit, slots, states, cell):
+                    return -1
+            elif code == 13:  # EPOCH32
+                read_epoch32(raw, pos, limit, slots, states, cell)
+            elif code == 14:  # EPOCH
+                read_epoch(raw, pos, size, limit, slots, states, cell)
+            elif code == 15:  # DATETIME
+                if read_datetime(raw, pos, size, limit, slots, states, cell):
+                    return -1
+            elif code == 16:  # TIME
+                if read_time(raw, pos, size, limit, slots, cell):
+                    return -1
+            elif code == 17:  # NOTHING
+                states[cell] = 1  # NULL
+                slots[cell] = 0
+            else:  # UNREADABLE
+                return -1
+            pos += size
+    return pos if pos <= end else -1
+
+
 def fill(
     data, event_start, event_end, event_plan, event_before, event_after, events, plan_first, plan_width,
-    plan_slots, shape, size, arg1, arg2, slot, slots, states, image_cell, image_event, progress,
+    plan_slots, plan_size, steps, slots, states, image_cell, image_event, progress,
 ):  # fmt: skip
     """Cells of the row images of ``events`` events, in their order.
 
     The images of event e are ``data[event_start[e]:event_end[e]]``, and ``event_before[e]`` and
     ``event_after[e]`` say where its bitmaps of present columns are, -1 for an image its rows do not have.
+    ``steps`` says in ten numbers how a column is read (``columnar.shapes_plan``).
     ``progress``, in and out: the event to go on with, the position to go on at (-1: its start), images made,
     cells used. Both images of a row are made, or none; so there must be room for those of the widest table.
     REFUSED: images that this call made of the event are withdrawn, ``progress[1]`` is where it began with them.
@@ -356,7 +469,7 @@ def fill(
         raw = machine.place(data)
         cell_slots = machine.longs(slots)
         cell_states = machine.room(states)
-        refused = 0
+        way = machine.steps(steps)
         while event < events:
             if pos < 0:
                 pos = event_start[event]
@@ -387,6 +500,8 @@ def fill(
             if before_count < 0 or after_count < 0:
                 return 2
             row_images = (before >= 0) + (after >= 0)
+            # Behind a text values go on before the end at most, and each reads eight bytes at most.
+            is_checked = plan_size[plan] + 8 > limit - end
             while pos < end:
                 row_start = pos
                 if row_images > image_room - images or row_images * image_cells > cell_room - cells:
@@ -403,82 +518,49 @@ def fill(
                         present = after_count
                     if bitmap < 0:
                         continue
-                    full = present == width
+                    if present == width:
+                        bitmap = -1
                     nulls = pos
-                    null_size = (present + 7) >> 3
-                    if null_size > end - pos:
+                    pos += (present + 7) >> 3
+                    if pos > end:
                         return 2
-                    pos += null_size
-                    plain = full and not has_null(data, nulls, present)
                     image_cell[images] = cells
                     image_event[images] = event
                     images += 1
-                    place = 0
-                    for column in range(first, first + width):
-                        cell = cells + slot[column]
-                        code = shape[column]
-                        if not plain:
-                            state = 0
-                            index = column - first
-                            if not full and not data[bitmap + (index >> 3)] >> (index & 7) & 1:
-                                state = 2  # ABSENT
-                            else:
-                                state = data[nulls + (place >> 3)] >> (place & 7) & 1  # NULL
-                                place += 1
-                            if state:
-                                states[cell] = state
-                                slots[cell] = 0
-                                if code == 6:
-                                    states[cell + 1] = state
-                                    slots[cell + 1] = 0
-                                continue
-                        # For BYTES the size of the length; for NOTHING 0.
-                        length = size[column]
-                        if length > end - pos:
-                            return 2
-                        states[cell] = 0
-                        if code == 4:  # BYTES
-                            number = little(raw, pos, length, limit)
-                            pos += length
-                            length = number
-                            if length > end - pos:
-                                return 2
-                            slots[cell] = pos | length << 32
-                        elif code == 1 or code == 2 or code == 3:  # INT, UINT, FLOAT
-                            slots[cell] = read_number(raw, pos, limit, code, length)
-                        elif code == 5 or code == 6 or code == 7:  # DECIMAL, WIDE_DECIMAL, LONG_DECIMAL
-                            slots[cell] = pos | length << 32
-                            if code == 6:
-                                states[cell + 1] = 0
-                            refused = read_decimal(
-                                raw, pos, limit, code, arg1[column], arg2[column], cell_slots, cell, cell + 1
-                            )
-                        elif code == 8:  # BITS
-                            slots[cell] = as_signed(big(raw, pos, length, limit))
-                        elif code == 9:  # YEAR
-                            slots[cell] = read_year(raw, pos)
-                        elif code == 10:  # DATE
-                            read_date(raw, pos, limit, cell_slots, cell_states, cell)
-                        elif code == 11:  # TIME24
-                            refused = read_time24(raw, pos, limit, cell_slots, cell)
-                        elif code == 12:  # DATETIME64
-                            refused = read_datetime64(raw, pos, limit, cell_slots, cell_states, cell)
-                        elif code == 13:  # EPOCH32
-                            read_epoch32(raw, pos, limit, cell_slots, cell_states, cell)
-                        elif code == 14:  # EPOCH
-                            read_epoch(raw, pos, length, limit, cell_slots, cell_states, cell)
-                        elif code == 15:  # DATETIME
-                            refused = read_datetime(raw, pos, length, limit, cell_slots, cell_states, cell)
-                        elif code == 16:  # TIME
-                            refused = read_time(raw, pos, length, limit, cell_slots, cell)
-                        elif code == 17:  # NOTHING
-                            states[cell] = 1  # NULL
-                            slots[cell] = 0
-                        else:  # UNREADABLE
-                            return 2
-                        if refused:
-                            return 2
-                        pos += length
+                    if is_checked:
+                        pos = read_image(
+                            raw,
+                            limit,
+                            pos,
+                            end,
+                            nulls,
+                            bitmap,
+                            first,
+                            width,
+                            way,
+                            cell_slots,
+                            cell_states,
+                            cells,
+                            1,
+                        )
+                    else:
+                        pos = read_image(
+                            raw,
+                            limit,
+                            pos,
+                            end,
+                            nulls,
+                            bitmap,
+                            first,
+                            width,
+                            way,
+                            cell_slots,
+                            cell_states,
+                            cells,
+                            0,
+                        )
+                    if pos < 0:
+                        return 2
                     cells += image_cells
                 if pos == row_start:
                     return 2

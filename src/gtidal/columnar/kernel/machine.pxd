@@ -60,6 +60,9 @@ cdef inline unsigned char *room(unsigned char[::1] view) noexcept nogil:
 cdef inline long long *longs(long long[::1] view) noexcept nogil:
     return &view[0]
 
+cdef inline const long long *steps(const long long[::1] view) noexcept nogil:
+    return &view[0]
+
 cdef inline const int *words(const int[::1] view) noexcept nogil:
     return &view[0]
 

@@ -63,7 +63,7 @@ def place(view):
     return view
 
 
-room = longs = words = place
+room = longs = steps = words = place
 copy_raw = copy
 same_raw = same
 ascii_raw = is_ascii
