@@ -177,7 +177,7 @@ class Settled:
                     self.keys, chosen, first, count - first, book.first.view, book.width.view, book.slot.view,
                     book.kind.view, book.kind_header.view, book.kind_size.view, book.kind_argument.view,
                     book.order.view, book.title_bytes.view, book.title_offsets.view, book.label_bytes.view,
-                    book.label_first.view, book.label_offsets.view, np.zeros(256 + 5000, np.int64), value, ends,
+                    book.label_first.view, book.label_offsets.view, np.zeros(256 + 8 * 5000, np.int64), value, ends,
                     metadata, metadata_ends, progress,
                 )
             )  # fmt: skip

@@ -15,26 +15,26 @@ cdef inline int is_new_state(long long *scratch) noexcept nogil
 @cython.locals(column=cython.longlong, cell=cython.longlong, size=cython.longlong, start=cython.longlong, i=cython.longlong, at=cython.longlong)
 cdef inline long long put_image(
     const unsigned char *data, unsigned char *heap, long long *slots, unsigned char *states, long long cells,
-    long long base, long long width, const int *slot, const int *kind, const unsigned char *names, long long *scratch,
+    long long low, long long high, const int *slot, const int *kind, const unsigned char *names, long long *scratch,
     long long used, long long id_size
 ) noexcept nogil
 
 @cython.locals(column=cython.longlong, cell=cython.longlong)
 cdef inline void take_back(
-    const unsigned char *heap, long long *slots, unsigned char *states, long long cells, long long base,
-    long long width, const int *slot, const int *kind
+    const unsigned char *heap, long long *slots, unsigned char *states, long long cells, long long low,
+    long long high, const int *slot, const int *kind
 ) noexcept nogil
 
 @cython.locals(column=cython.longlong, cell=cython.longlong, size=cython.longlong, was=cython.longlong)
 cdef inline int put_again(
     const unsigned char *data, const unsigned char *heap, long long *slots, unsigned char *states, long long cells,
-    long long last, long long base, long long width, const int *slot, const int *kind
+    long long last, long long low, long long high, const int *slot, const int *kind
 ) noexcept nogil
 
 @cython.locals(
     source="const unsigned char *", target="unsigned char *", kept="long long *", first=cython.longlong,
     known=cython.longlong, pause=cython.longlong, waiting=cython.longlong, with_heads=cython.longlong,
-    keys=cython.longlong, dictionary=cython.longlong, nested=cython.longlong, geometry=cython.longlong,
+    keys=cython.longlong, dictionary=cython.longlong, low=cython.longlong, high=cython.longlong, geometry=cython.longlong,
     base=cython.longlong, width=cython.longlong, image=cython.longlong, used=cython.longlong,
     column=cython.longlong, cells=cython.longlong, total=cython.longlong, fields=cython.longlong,
     cell=cython.longlong, size=cython.longlong, id_size=cython.longlong, start=cython.longlong, at=cython.longlong,

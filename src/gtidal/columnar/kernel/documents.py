@@ -34,10 +34,10 @@ def is_new_state(scratch):
     return scratch[12] > 0 and scratch[1217 + 2 * scratch[12]] == 0
 
 
-def put_image(data, heap, slots, states, cells, base, width, slot, kind, names, scratch, used, id_size):
+def put_image(data, heap, slots, states, cells, low, high, slot, kind, names, scratch, used, id_size):
     """The documents and geometries of one image; gives where they end, -2 or -3. What a slot was stands before the
     value that it became."""
-    for column in range(base, base + width):
+    for column in range(low, high):
         if kind[column] == 8 or kind[column] == 11:
             cell = cells + slot[column]
             size = slots[cell] >> 32
@@ -60,9 +60,9 @@ def put_image(data, heap, slots, states, cells, base, width, slot, kind, names, 
     return used
 
 
-def take_back(heap, slots, states, cells, base, width, slot, kind):
+def take_back(heap, slots, states, cells, low, high, slot, kind):
     """Makes an image what it was before ``put_image``."""
-    for column in range(base, base + width):
+    for column in range(low, high):
         if kind[column] == 8 or kind[column] == 11:
             cell = cells + slot[column]
             if states[cell] == 7:
@@ -70,10 +70,10 @@ def take_back(heap, slots, states, cells, base, width, slot, kind):
                 slots[cell] = machine.long_raw(heap, (slots[cell] & LOW_HALF) - 8)
 
 
-def put_again(data, heap, slots, states, cells, last, base, width, slot, kind):
+def put_again(data, heap, slots, states, cells, last, low, high, slot, kind):
     """If the documents and geometries of an image are those of the one before it, at ``last``, which are there already:
     as mostly in updates. Gives 0, and does nothing, if they are not."""
-    for column in range(base, base + width):
+    for column in range(low, high):
         if kind[column] == 8 or kind[column] == 11:
             cell = cells + slot[column]
             size = slots[cell] >> 32
@@ -87,7 +87,7 @@ def put_again(data, heap, slots, states, cells, last, base, width, slot, kind):
                     return 0
             elif states[cell] != states[last + slot[column]]:
                 return 0
-    for column in range(base, base + width):
+    for column in range(low, high):
         if kind[column] == 8 or kind[column] == 11:
             cell = cells + slot[column]
             slots[cell] = slots[last + slot[column]]
@@ -103,12 +103,13 @@ def settle(
     1 the heap is full (nothing of this image is done); 2 this image is not ours. ``image_keys`` gets the span
     of each image's keys, 0 where it has none."""
     with cython.nogil:
-        known = -1  # the plan that geometry and nested are about
+        known = -1  # the plan that geometry, low and high are about
         dictionary = -1  # the plan whose names are known
-        nested = 0
         geometry = 0
         base = 0
         width = 0
+        low = 0
+        high = 0
         pause = 0  # how long heads are not tried, after an image that had none
         waiting = 0
         image = progress[0]
@@ -127,18 +128,20 @@ def settle(
                 known = image_plan[image]
                 base = plan_first[known]
                 width = plan_width[known]
-                nested = 0
                 geometry = 0
+                low = base + width  # the first of its documents and geometries, and behind the last
+                high = base
                 for column in range(base, base + width):
-                    if kind[column] == 8:  # JSON
-                        nested = 1
-                    elif kind[column] == 11:  # GEOMETRY
+                    if kind[column] == 8 or kind[column] == 11:  # JSON, GEOMETRY
+                        low = min(low, column)
+                        high = column + 1
+                    if kind[column] == 11:
                         geometry = 1
-            if nested or geometry:
+            if low < high:
                 cells = image_cell[image]
                 total = 0
                 fields = 0
-                for column in range(base, base + width):
+                for column in range(low, high):
                     if kind[column] == 8 or kind[column] == 11:
                         cell = cells + slot[column]
                         if states[cell] == 0:
@@ -153,7 +156,7 @@ def settle(
                     and image_plan[image - 1] == known
                     and put_again(
                         source, target, machine.longs(slots), machine.room(states), cells, image_cell[image - 1],
-                        base, width, machine.words(slot), machine.words(kind),
+                        low, high, machine.words(slot), machine.words(kind),
                     )
                 ):  # fmt: skip
                     image_keys[image] = image_keys[image - 1]
@@ -177,19 +180,19 @@ def settle(
                     with_heads = waiting == 0
                     json_keys.begin(kept, with_heads)
                     at = put_image(
-                        source, target, machine.longs(slots), machine.room(states), cells, base, width,
+                        source, target, machine.longs(slots), machine.room(states), cells, low, high,
                         machine.words(slot), machine.words(kind), machine.place(names), kept, used, id_size,
                     )  # fmt: skip
                     if at == -3 or (with_heads and at >= 0 and is_new_state(kept)):
                         pause = next_pause(pause)
                         waiting = pause
                         take_back(
-                            target, machine.longs(slots), machine.room(states), cells, base, width,
+                            target, machine.longs(slots), machine.room(states), cells, low, high,
                             machine.words(slot), machine.words(kind),
                         )  # fmt: skip
                         json_keys.begin(kept, 0)
                         at = put_image(
-                            source, target, machine.longs(slots), machine.room(states), cells, base, width,
+                            source, target, machine.longs(slots), machine.room(states), cells, low, high,
                             machine.words(slot), machine.words(kind), machine.place(names), kept, used, id_size,
                         )  # fmt: skip
                     elif with_heads:

@@ -49,11 +49,11 @@ cdef inline long long put_decimal(
     unsigned char[::1] heap, long long at
 ) noexcept nogil
 
-cdef inline long long room_for(int action, long long argument, int state, long long size) noexcept nogil
+cdef inline long long room_for(int action, long long argument) noexcept nogil
 
 @cython.locals(
     image=cython.longlong, used=cython.longlong, known=cython.longlong, first=cython.longlong, last=cython.longlong,
-    converts=cython.int, table=cython.longlong, plain=cython.int, column=cython.longlong, cells=cython.longlong,
+    most=cython.longlong, by_table=cython.int, table=cython.longlong, plain=cython.int, column=cython.longlong, cells=cython.longlong,
     room=cython.longlong, cell=cython.longlong, action=cython.int, state=cython.int, value=cython.longlong,
     at=cython.longlong, start=cython.longlong, size=cython.longlong,
 )

@@ -165,19 +165,12 @@ def put_decimal(data, start, size, precision, scale, heap, at):
     return at if pos == end else -1
 
 
-def room_for(action, argument, state, size):
-    """The most bytes of the heap that a cell takes."""
-    if state == 0:
-        if action == 2:  # TABLE
-            return 3 * size
-        elif action == 5:  # PAD
-            return argument
-        elif action == 6:  # TIME
-            return 32
-        elif action == 9:  # DECIMAL
-            return 96
-    elif state == 3:  # ZERO
-        return 32
+def room_for(action, argument):
+    """The most bytes of the heap that a cell takes; of TABLE it is three times its size."""
+    if action == 5:  # PAD
+        return argument
+    if action >= 6:  # TIME, DATE, DATETIME; DECIMAL
+        return 96 if action == 9 else 32
     return 0
 
 
@@ -190,10 +183,11 @@ def settle(
     with cython.nogil:
         image = progress[0]
         used = progress[1]
-        known = -1  # the plan that first, last and converts are about
+        known = -1  # the plan that first, last, most and by_table are about
         first = 0
         last = 0
-        converts = 0
+        most = 0
+        by_table = 0
         table = -1  # the table that plain is about
         plain = 0
         while image < images:
@@ -207,20 +201,23 @@ def settle(
                     first += 1
                 while first < last and text_action[last - 1] == 0:
                     last -= 1
-                converts = 0
+                most = 0
+                by_table = 0
                 for column in range(first, last):
-                    if text_action[column] == 2 or text_action[column] >= 5:
-                        converts = 1
+                    most += room_for(text_action[column], text_arg[column])
+                    if text_action[column] == 2:  # TABLE
+                        by_table = 1
             if first < last and image + 4 < images and image_plan[image + 4] == known:
                 machine.prefetch(data, slots[image_cell[image + 4] + slot[first]] & LOW_HALF)
             cells = image_cell[image]
-            if converts:
-                room = 0
+            room = most
+            if by_table:
                 for column in range(first, last):
                     cell = cells + slot[column]
-                    room += room_for(text_action[column], text_arg[column], states[cell], slots[cell] >> 32)
-                if room > len(heap) - used:
-                    return 1
+                    if text_action[column] == 2 and states[cell] == 0:
+                        room += 3 * (slots[cell] >> 32)
+            if room > len(heap) - used:
+                return 1
             for column in range(first, last):
                 action = text_action[column]
                 cell = cells + slot[column]

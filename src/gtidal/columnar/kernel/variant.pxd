@@ -5,23 +5,23 @@ cimport gtidal.columnar.kernel.machine as machine
 cdef long long LOW_HALF
 
 @cython.locals(i=cython.longlong)
-cdef inline void put(unsigned char[::1] value, long long at, long long number, long long size) noexcept nogil
+cdef inline void put(unsigned char *value, long long at, long long number, long long size) noexcept nogil
 
 cdef inline long long width_of(long long most) noexcept nogil
 
-cdef inline long long put_text_head(unsigned char[::1] value, long long at, long long size) noexcept nogil
+cdef inline long long put_text_head(unsigned char *value, long long at, long long size) noexcept nogil
 
 cdef inline long long put_binary(
-    unsigned char[::1] value, long long at, const unsigned char[::1] source, long long start, long long size
+    unsigned char *value, long long at, const unsigned char *source, long long start, long long size
 ) noexcept nogil
 
 cdef inline long long put_wide(
-    unsigned char[::1] value, long long at, long long scale, long long low, long long high
+    unsigned char *value, long long at, long long scale, long long low, long long high
 ) noexcept nogil
 
 @cython.locals(start=cython.longlong, size=cython.longlong)
 cdef inline long long put_label(
-    unsigned char[::1] value, long long at, const unsigned char[::1] labels, const int[::1] label_offsets,
+    unsigned char *value, long long at, const unsigned char *labels, const int *label_offsets,
     long long label
 ) noexcept nogil
 
@@ -30,13 +30,13 @@ cdef inline long long put_label(
     offset_at=cython.longlong, data_at=cython.longlong,
 )
 cdef inline long long put_set(
-    unsigned char[::1] value, long long at, long long bits, const unsigned char[::1] labels,
-    const int[::1] label_offsets, long long first, long long count
+    unsigned char *value, long long at, long long bits, const unsigned char *labels,
+    const int *label_offsets, long long first, long long count
 ) noexcept nogil
 
 @cython.locals(count=cython.longlong, large=cython.longlong, offset_size=cython.longlong, i=cython.longlong)
 cdef inline long long put_vector(
-    unsigned char[::1] value, long long at, const unsigned char[::1] data, long long start, long long size
+    unsigned char *value, long long at, const unsigned char *data, long long start, long long size
 ) noexcept nogil
 
 @cython.locals(
@@ -44,8 +44,8 @@ cdef inline long long put_vector(
     keys_size=cython.longlong, total=cython.longlong, size=cython.longlong, i=cython.longlong, end=cython.longlong,
 )
 cdef inline long long put_metadata(
-    const unsigned char[::1] heap, const unsigned char[::1] names, const int[::1] name_offsets, long long base,
-    long long width, long long keys, unsigned char[::1] metadata, long long at, long long room
+    const unsigned char *heap, const unsigned char *names, const int *name_offsets, long long base,
+    long long width, long long keys, unsigned char *metadata, long long at, long long room
 ) noexcept nogil
 
 @cython.locals(i=cython.longlong, one=cython.longlong, other=cython.longlong, size=cython.longlong)
@@ -65,7 +65,10 @@ cdef inline int same_keys(const unsigned char[::1] heap, long long one, long lon
     span_slot=cython.longlong, heap_slot=cython.longlong, ahead=cython.longlong,
     ranked=cython.int, ranked_at=cython.longlong,
     state=cython.int, code=cython.int, size=cython.longlong, start=cython.longlong, label=cython.longlong,
-    number=cython.longlong, value_room=cython.longlong, metadata_room=cython.longlong,
+    number=cython.longlong, value_room=cython.longlong, metadata_room=cython.longlong, step=cython.longlong,
+    stop=cython.longlong, following=cython.longlong, target="unsigned char *", noted_in="unsigned char *",
+    source="const unsigned char *", kept="const unsigned char *", cell_slots="const long long *",
+    cell_states="const unsigned char *", steps="long long *",
 )
 cpdef int write(
     const unsigned char[::1] data, const unsigned char[::1] heap, const long long[::1] slots,

@@ -7,10 +7,10 @@ Cells are settled by ``texts`` and ``documents`` before.
 The size of offsets is chosen from an upper bound, so that every value is written once, where it stays. Values lie
 in column order. The upper bound is also what must be left of ``value``.
 
-``scratch``, which need not be kept between calls, has 256 entries and one for each column of the widest table:
+``scratch``, which need not be kept between calls, has 256 entries and eight for each column of the widest table:
     0     of the last metadata for 32 plans, without and with keys: plan, start, size, the image's keys
-    256   for each column of the plan: 1 << 16 if its value is a span, and its rank by name among the columns that the
-          image holds
+    256   for each column of the plan: 0 slot, 1 kind, 2 header, 3 size, 4 argument, 5 its rank by name among the columns
+          that the image holds, 6 all bits if its value is a span, else 0
 """
 
 import gtidal.columnar.kernel.machine as machine
@@ -20,7 +20,7 @@ try:
 except ImportError:  # it is needed to compile only
     import gtidal.columnar.kernel.without_cython as cython
 
-SCRATCH_SIZE = 256 + 4096
+SCRATCH_SIZE = 256 + 8 * 4096
 LOW_HALF = 0xFFFFFFFF  # its C type is in the .pxd
 
 
@@ -29,7 +29,7 @@ def put(value, at, number, size):
     if size == 1:
         value[at] = number & 255
     elif size == 2:
-        machine.put_short(value, at, number)
+        machine.put_short_raw(value, at, number)
     elif size == 4:
         for i in range(4):
             value[at + i] = number >> 8 * i & 255
@@ -62,15 +62,15 @@ def put_text_head(value, at, size):
 def put_binary(value, at, source, start, size):
     value[at] = 60
     put(value, at + 1, size, 4)
-    machine.copy(value, at + 5, source, start, size)
+    machine.copy_raw(value, at + 5, source, start, size)
     return at + 5 + size
 
 
 def put_wide(value, at, scale, low, high):
     value[at] = 40
     value[at + 1] = scale
-    machine.put_long(value, at + 2, low)
-    machine.put_long(value, at + 10, high)
+    machine.put_long_raw(value, at + 2, low)
+    machine.put_long_raw(value, at + 10, high)
     return at + 18
 
 
@@ -78,7 +78,7 @@ def put_label(value, at, labels, label_offsets, label):
     start = label_offsets[label]
     size = label_offsets[label + 1] - start
     at = put_text_head(value, at, size)
-    machine.copy(value, at, labels, start, size)
+    machine.copy_raw(value, at, labels, start, size)
     return at + size
 
 
@@ -88,7 +88,7 @@ def put_set(value, at, bits, labels, label_offsets, first, count):
         if bits < 0:
             return put_wide(value, at, 0, bits, 0)
         value[at] = 24
-        machine.put_long(value, at + 1, bits)
+        machine.put_long_raw(value, at + 1, bits)
         return at + 9
     members = 0
     size = 0
@@ -126,7 +126,7 @@ def put_vector(value, at, data, start, size):
         at += offset_size
     for i in range(count):
         value[at] = 56
-        machine.copy(value, at + 1, data, start + 4 * i, 4)
+        machine.copy_raw(value, at + 1, data, start + 4 * i, 4)
         at += 5
     return at
 
@@ -134,7 +134,7 @@ def put_vector(value, at, data, start, size):
 def put_metadata(heap, names, name_offsets, base, width, keys, metadata, at, room):
     """The dictionary; gives where it ends, or -1 if it would end behind ``room``. ``keys`` is a span of the heap."""
     key_start = keys & LOW_HALF
-    count = machine.word_at(heap, key_start) if keys else 0
+    count = machine.word_raw(heap, key_start) if keys else 0
     names_size = name_offsets[base + width] - name_offsets[base]
     key_bytes = key_start + 4 + 2 * count
     keys_size = key_start + (keys >> 32) - key_bytes if keys else 0
@@ -154,9 +154,9 @@ def put_metadata(heap, names, name_offsets, base, width, keys, metadata, at, roo
         put(metadata, at, end, size)
         at += size
     if names_size:
-        machine.copy(metadata, at, names, name_offsets[base], names_size)
+        machine.copy_raw(metadata, at, names, name_offsets[base], names_size)
     if keys_size:
-        machine.copy(metadata, at + names_size, heap, key_bytes, keys_size)
+        machine.copy_raw(metadata, at + names_size, heap, key_bytes, keys_size)
     return at + total
 
 
@@ -209,6 +209,13 @@ def write(
         heap_slot = -1
         ranked = 0  # whether the ranks of all its columns are in the scratch, and the ids in value
         ranked_at = 0
+        target = machine.room(value)
+        noted_in = machine.room(metadata)
+        source = machine.place(data)
+        kept = machine.place(heap)
+        cell_slots = machine.steps(slots)
+        cell_states = machine.place(states)
+        steps = machine.longs(scratch)
         for i in range(64):
             scratch[4 * i] = -1
         while True:
@@ -237,7 +244,7 @@ def write(
                 known = -1
                 base = plan_first[plan]
                 width = plan_width[plan]
-                if width > len(scratch) - 256:
+                if 8 * width > len(scratch) - 256:
                     return 2
                 ranked = 0
                 vectors = 0
@@ -246,9 +253,15 @@ def write(
                 heap_slot = -1
                 for column in range(base, base + width):
                     code = kind[column]
-                    scratch[256 + column - base] = 0
+                    step = 256 + 8 * (column - base)
+                    steps[step] = slot[column]
+                    steps[step + 1] = code
+                    steps[step + 2] = kind_header[column]
+                    steps[step + 3] = kind_size[column]
+                    steps[step + 4] = kind_arg[column]
+                    steps[step + 6] = 0
                     if code == 6 or code == 7 or code == 12:  # STRING, BINARY, VECTOR
-                        scratch[256 + column - base] = 65536
+                        steps[step + 6] = -1
                         most += 5
                         if span_slot < 0:
                             span_slot = slot[column]
@@ -267,16 +280,18 @@ def write(
             # The most bytes that it takes, and the least.
             present = width
             least = 0
-            for column in range(base, base + width):
-                cell = cells + slot[column]
-                state = states[cell]
+            stop = 256 + 8 * width
+            step = 256
+            while step < stop:
+                cell = cells + steps[step]
+                state = cell_states[cell]
                 if state == 0:
-                    if scratch[256 + column - base] >> 16:
-                        least += slots[cell] >> 32
+                    least += cell_slots[cell] >> 32 & steps[step + 6]
                 elif state >= 4:
-                    least += slots[cell] >> 32
+                    least += cell_slots[cell] >> 32
                 elif state == 2:  # ABSENT
                     present -= 1
+                step += 8
             bound = most + least
             if vectors:
                 for column in range(base, base + width):
@@ -292,19 +307,19 @@ def write(
                 return 1
 
             # Its head; for each column where among the names its offset goes.
-            value[used] = (large << 4 | id_size - 1 << 2 | offset_size - 1) << 2 | 2
-            put(value, used + 1, present, 4 if large else 1)
+            target[used] = (large << 4 | id_size - 1 << 2 | offset_size - 1) << 2 | 2
+            put(target, used + 1, present, 4 if large else 1)
             at = used + (5 if large else 2)
             offset_at = at + present * id_size
             if ranked and present == width and width > 0:
-                machine.copy(value, at, value, ranked_at, width * id_size)
+                machine.copy_raw(target, at, target, ranked_at, width * id_size)
             else:
                 rank = 0
                 for i in range(base, base + width):
                     column = order[i]
                     if states[cells + slot[base + column]] != 2:
-                        scratch[256 + column] = scratch[256 + column] & 65536 | rank
-                        put(value, at, column, id_size)
+                        steps[256 + 8 * column + 5] = rank
+                        put(target, at, column, id_size)
                         at += id_size
                         rank += 1
                 ranked = 1 if present == width else 0
@@ -313,89 +328,100 @@ def write(
             # The values, in the order of the columns.
             data_at = offset_at + (present + 1) * offset_size
             at = data_at
-            for column in range(base, base + width):
-                cell = cells + slot[column]
-                state = states[cell]
-                code = kind[column] if state == 0 else 16 + state
-                if code == 18:  # ABSENT
+            following = 256
+            while following < stop:
+                step = following
+                following += 8
+                cell = cells + steps[step]
+                state = cell_states[cell]
+                code = steps[step + 1]
+                if state:
+                    code = 16 + state
+                    if state == 2:  # ABSENT
+                        continue
+                if offset_size == 2:
+                    machine.put_short_raw(target, offset_at + 2 * steps[step + 5], at - data_at)
+                else:
+                    put(target, offset_at + steps[step + 5] * offset_size, at - data_at, offset_size)
+                number = cell_slots[cell]
+                if code == 1:  # NUMBER: what is written behind it is overwritten by the next
+                    target[at] = steps[step + 2]
+                    machine.put_long_raw(target, at + 1, number)
+                    at += 1 + steps[step + 3]
                     continue
-                rank = scratch[256 + column - base] & 65535
-                put(value, offset_at + rank * offset_size, at - data_at, offset_size)
-                number = slots[cell]
                 size = number >> 32
                 start = number & LOW_HALF
-                if code == 1:  # NUMBER: what is written behind it is overwritten by the next
-                    value[at] = kind_header[column]
-                    machine.put_long(value, at + 1, number)
-                    at += 1 + kind_size[column]
-                elif code == 6:  # STRING
+                if code == 6:  # STRING
                     if size > len(data) - start:
                         return 2
-                    at = put_text_head(value, at, size)
-                    machine.copy(value, at, data, start, size)
+                    at = put_text_head(target, at, size)
+                    machine.copy_raw(target, at, source, start, size)
                     at += size
                 elif code == 20:  # HEAP
                     if size > len(heap) - start:
                         return 2
-                    at = put_text_head(value, at, size)
-                    machine.copy(value, at, heap, start, size)
+                    at = put_text_head(target, at, size)
+                    machine.copy_raw(target, at, kept, start, size)
                     at += size
                 elif code == 3:  # DECIMAL
-                    value[at] = kind_header[column]
-                    value[at + 1] = kind_arg[column]
-                    machine.put_long(value, at + 2, number)
-                    at += 2 + kind_size[column]
+                    target[at] = steps[step + 2]
+                    target[at + 1] = steps[step + 4]
+                    machine.put_long_raw(target, at + 2, number)
+                    at += 2 + steps[step + 3]
                 elif code == 7 or code == 21:  # BINARY; RAW
                     if size > len(data) - start:
                         return 2
-                    at = put_binary(value, at, data, start, size)
+                    at = put_binary(target, at, source, start, size)
                 elif code == 22:  # HEAP_BYTES
                     if size > len(heap) - start:
                         return 2
-                    at = put_binary(value, at, heap, start, size)
+                    at = put_binary(target, at, kept, start, size)
                 elif code == 23:  # VARIANT
                     if size > len(heap) - start:
                         return 2
-                    machine.copy(value, at, heap, start, size)
+                    machine.copy_raw(target, at, kept, start, size)
                     at += size
                 elif code == 9:  # LABEL
+                    column = base + ((step - 256) >> 3)
                     label = label_first[column] + number - 1
                     if number == 0:
-                        value[at] = 1
+                        target[at] = 1
                         at += 1
                     elif number > 0 and label < label_first[column + 1]:
-                        at = put_label(value, at, labels, label_offsets, label)
+                        at = put_label(target, at, machine.place(labels), machine.words(label_offsets), label)
                     else:
-                        value[at] = 24
-                        machine.put_long(value, at + 1, number)
+                        target[at] = 24
+                        machine.put_long_raw(target, at + 1, number)
                         at += 9
                 elif code == 5:  # WIDE_DECIMAL
-                    at = put_wide(value, at, kind_arg[column], number, slots[cell + 1])
+                    at = put_wide(target, at, steps[step + 4], number, cell_slots[cell + 1])
                 elif code == 4:  # UNSIGNED
-                    at = put_wide(value, at, 0, number, 0)
+                    at = put_wide(target, at, 0, number, 0)
                 elif code == 2:  # BOOLEAN
-                    value[at] = 4 if number else 8
+                    target[at] = 4 if number else 8
                     at += 1
                 elif code == 10:  # LABELS
+                    column = base + ((step - 256) >> 3)
                     label = label_first[column]
                     at = put_set(
-                        value, at, number, labels, label_offsets, label, label_first[column + 1] - label
-                    )
+                        target, at, number, machine.place(labels), machine.words(label_offsets), label,
+                        label_first[column + 1] - label,
+                    )  # fmt: skip
                 elif code == 12:  # VECTOR
                     if size > len(data) - start:
                         return 2
-                    at = put_vector(value, at, data, start, size)
+                    at = put_vector(target, at, source, start, size)
                 elif code == 0 or code == 17:  # NULL
-                    value[at] = 0
+                    target[at] = 0
                     at += 1
                 elif code == 8:  # JSON of no bytes, which is null; else it is not settled
                     if size:
                         return 2
-                    value[at] = 0
+                    target[at] = 0
                     at += 1
                 else:  # ZERO, GEOMETRY that is not settled
                     return 2
-            put(value, offset_at + present * offset_size, at - data_at, offset_size)
+            put(target, offset_at + present * offset_size, at - data_at, offset_size)
             if at - used > 134217728:
                 return 3
 
@@ -406,13 +432,23 @@ def write(
                 size = scratch[last + 2]
                 if size > metadata_room - noted:
                     return 1
-                machine.copy(metadata, noted, metadata, scratch[last + 1], size)
+                machine.copy_raw(noted_in, noted, noted_in, scratch[last + 1], size)
                 noted += size
             else:
                 if scratch[last] != plan and unfit_names(names, name_offsets, order, base, width):
                     return 2
                 size = (
-                    put_metadata(heap, names, name_offsets, base, width, keys, metadata, noted, metadata_room)
+                    put_metadata(
+                        kept,
+                        machine.place(names),
+                        machine.words(name_offsets),
+                        base,
+                        width,
+                        keys,
+                        noted_in,
+                        noted,
+                        metadata_room,
+                    )
                     - noted
                 )
                 if size < 0:
