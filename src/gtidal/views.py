@@ -10,6 +10,7 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
@@ -352,14 +353,17 @@ def _stretches(tasks: list[tuple[LogFile, Stretch]], scan: Scan) -> Iterator[tup
         if size < 2 * _STRETCH or not file.searchable:
             yield file, whole
             continue
-        with file.open_raw() as stream:
-            try:
-                places = split(WindowReader(stream, file.name, keys=scan.keys), size, _STRETCH)
-            except DecodeError:  # the head is damaged: the reader of the whole says so
-                places = []
-        cuts = [place.position for place in places if place.position > (whole.start or 0)]
-        for start, stop in zip([whole.start, *cuts], [*cuts, whole.stop], strict=True):
-            yield file, replace(whole, start=start, stop=stop)
+        start = whole.start
+        # One after the other, while the stretches before are read.
+        with (
+            file.open_raw() as stream,
+            suppress(DecodeError),
+        ):  # a damaged head: whoever reads the rest says so
+            for place in split(WindowReader(stream, file.name, keys=scan.keys), size, _STRETCH):
+                if place.position > (whole.start or 0):
+                    yield file, replace(whole, start=start, stop=place.position)
+                    start = place.position
+        yield file, replace(whole, start=start)
 
 
 class Closed(Exception):

@@ -18,7 +18,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 SMALLEST_KEPT = 1 << 14
-MOST_KEPT = 64 << 20
+MOST_KEPT = 128 << 20
 _lock = Lock()
 _kept: defaultdict[int, list[Array]] = defaultdict(list)
 """By their sizes."""
@@ -44,18 +44,39 @@ def keeping() -> Iterator[None]:
 
 def room(size: int) -> Array:
     """So many bytes, not set to anything."""
-    global _kept_bytes
     if size < SMALLEST_KEPT or not _readers:
         return np.empty(max(size, 1), np.uint8)
-    rounded = _rounded(size)
     with _lock:
-        array = _first_free(_kept[rounded])
-        if array is None:
-            array = np.empty(rounded, np.uint8)
-            if _kept_bytes + rounded <= MOST_KEPT:
-                _kept[rounded].append(array)
-                _kept_bytes += rounded
+        array = _found(_rounded(size))
     return array[:size]
+
+
+def _found(size: int) -> Array:
+    """One that is kept and at most half as large again, or a new one."""
+    global _kept_bytes
+    larger = size
+    while larger <= size + size // 2:
+        array = _first_free(_kept[larger])
+        if array is not None:
+            return array
+        larger = _rounded(larger + 1)
+    array = np.empty(size, np.uint8)
+    if _kept_bytes + size > MOST_KEPT:
+        _let_go(size)
+    if _kept_bytes + size <= MOST_KEPT:
+        _kept[size].append(array)
+        _kept_bytes += size
+    return array
+
+
+def _let_go(size: int) -> None:
+    """So many bytes, if there are, of what lies idle: nobody wants that size any more."""
+    global _kept_bytes
+    for arrays in _kept.values():
+        while size > 0 and (array := _first_free(arrays)) is not None:
+            arrays[:] = [each for each in arrays if each is not array]
+            _kept_bytes -= len(array)
+            size -= len(array)
 
 
 def _first_free(arrays: list[Array]) -> Array | None:

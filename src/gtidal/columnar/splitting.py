@@ -38,20 +38,18 @@ _FORMAT_FIXED = 57
 """A format description's body has so many bytes, and one for each type: that for its own type is how long it is."""
 
 
-def split(reader: WindowReader, size: int, stretch: int) -> list[Place]:
+def split(reader: WindowReader, size: int, stretch: int) -> Iterator[Place]:
     """Where stretches begin, after the first; ``size`` is the log's. None where the log cannot be cut, nor in a relay
     log: its format may change, and who reads a stretch is not asked which one was in force at the end of it."""
     boundaries = Boundaries(reader, size)
     possible = boundaries.possible and not boundaries.relay
-    places: list[Place] = []
     cut = stretch
     while possible and cut < size - stretch // 2:
         found = boundaries.first(cut, size)
         if found is None:
-            break
-        places.append(found)
+            return
+        yield found
         cut = max(found.position, cut) + stretch
-    return places
 
 
 class Seen(NamedTuple):
