@@ -1,6 +1,7 @@
 cimport cython
 
 cimport gtidal.columnar.kernel.machine as machine
+cimport gtidal.columnar.kernel.temporal as temporal
 
 cdef long long NO_DECIMAL
 
@@ -8,22 +9,7 @@ cdef long long NO_DECIMAL
 @cython.locals(sign=cython.ulonglong)
 cdef long long as_signed(unsigned long long number) noexcept nogil
 
-@cython.locals(number=cython.ulonglong, k=cython.longlong)
-cdef inline unsigned long long big(
-    const unsigned char *data, long long pos, long long size, long long limit
-) noexcept nogil
-
-@cython.locals(number=cython.ulonglong, ones=cython.ulonglong, k=cython.longlong)
-cdef inline unsigned long long little(
-    const unsigned char *data, long long pos, long long size, long long limit
-) noexcept nogil
-
 cdef unsigned long long power_of_ten(int digits) noexcept nogil
-
-cdef int fraction_step(int extra) noexcept nogil
-
-@cython.locals(days=cython.int)
-cdef int day_number(unsigned int year, unsigned int month, unsigned int day) noexcept nogil
 
 @cython.locals(k=cython.int, rest=cython.int)
 cdef inline int is_full(const unsigned char *data, long long bitmap, int width) noexcept nogil
@@ -51,62 +37,6 @@ cdef inline long long read_short_decimal(
 cdef inline int read_decimal(
     const unsigned char *data, long long pos, long long limit, int code, int precision, int scale, long long *slots,
     long long cell, long long high_cell
-) noexcept nogil
-
-@cython.locals(year=cython.longlong)
-cdef inline long long read_year(const unsigned char *data, long long pos) noexcept nogil
-
-@cython.locals(number=cython.ulonglong, days=cython.int)
-cdef inline int read_date(
-    const unsigned char *data, long long pos, long long limit, long long *slots, unsigned char *states, long long cell
-) noexcept nogil
-
-@cython.locals(
-    number=cython.ulonglong, negative=cython.int, second=cython.longlong, minute=cython.longlong, hour=cython.longlong,
-    span=cython.longlong,
-)
-cdef inline int read_time24(
-    const unsigned char *data, long long pos, long long limit, long long *slots, long long cell
-) noexcept nogil
-
-@cython.locals(
-    number=cython.ulonglong, second=cython.longlong, minute=cython.longlong, hour=cython.longlong, day=cython.longlong,
-    month=cython.uint, year=cython.uint, days=cython.longlong, span=cython.longlong,
-)
-cdef inline int read_datetime64(
-    const unsigned char *data, long long pos, long long limit, long long *slots, unsigned char *states, long long cell
-) noexcept nogil
-
-@cython.locals(span=cython.longlong)
-cdef inline int read_epoch32(
-    const unsigned char *data, long long pos, long long limit, long long *slots, unsigned char *states, long long cell
-) noexcept nogil
-
-@cython.locals(
-    number=cython.ulonglong, bits=cython.int, mask=cython.ulonglong, span=cython.longlong, fraction=cython.longlong
-)
-cdef inline int read_epoch(
-    const unsigned char *data, long long pos, long long size, long long limit, long long *slots, unsigned char *states,
-    long long cell
-) noexcept nogil
-
-@cython.locals(
-    number=cython.ulonglong, bits=cython.int, mask=cython.ulonglong, fields=cython.ulonglong, fraction=cython.longlong,
-    month=cython.uint, year=cython.uint, hour=cython.longlong, minute=cython.longlong, second=cython.longlong,
-    days=cython.longlong, span=cython.longlong,
-)
-cdef inline int read_datetime(
-    const unsigned char *data, long long pos, long long size, long long limit, long long *slots, unsigned char *states,
-    long long cell
-) noexcept nogil
-
-@cython.locals(
-    number=cython.ulonglong, bits=cython.int, mask=cython.ulonglong, sign=cython.ulonglong, negative=cython.int,
-    fraction=cython.longlong, hour=cython.longlong, minute=cython.longlong, second=cython.longlong,
-    span=cython.longlong,
-)
-cdef inline int read_time(
-    const unsigned char *data, long long pos, long long size, long long limit, long long *slots, long long cell
 ) noexcept nogil
 
 @cython.locals(

@@ -13,6 +13,7 @@ Interpreted, the arrays must be memoryviews (or bytes): numpy's numbers wrap whe
 """
 
 import gtidal.columnar.kernel.machine as machine
+import gtidal.columnar.kernel.temporal as temporal
 
 try:
     import cython
@@ -27,27 +28,6 @@ def as_signed(number):
     """The number that has these 64 bits in two's complement."""
     sign = 0x8000000000000000
     return (number ^ sign) - sign
-
-
-def big(data, pos, size, limit):
-    """The number that 1 to 8 bytes make, the highest first."""
-    if limit - pos >= 8:
-        return machine.big_raw(data, pos) >> 8 * (8 - size)
-    number = 0
-    for k in range(size):
-        number = number << 8 | data[pos + k]
-    return number
-
-
-def little(data, pos, size, limit):
-    """The number that 1 to 8 bytes make, the lowest first."""
-    if limit - pos >= 8:
-        ones = 0xFFFFFFFFFFFFFFFF
-        return machine.long_raw(data, pos) & ones >> 8 * (8 - size)
-    number = 0
-    for k in range(size - 1, -1, -1):
-        number = number << 8 | data[pos + k]
-    return number
 
 
 def power_of_ten(digits):
@@ -69,35 +49,6 @@ def power_of_ten(digits):
     elif digits == 2:
         return 100
     return 10
-
-
-def fraction_step(extra):
-    """The microseconds that a fraction of ``extra`` bytes counts."""
-    if extra == 1:
-        return 10000
-    elif extra == 2:
-        return 100
-    return 1
-
-
-def day_number(year, month, day):
-    """Days since 1970-01-01; -1000000 for what is no date of the years 1 to 9999. No part is negative."""
-    if year < 1 or year > 9999 or month < 1 or month > 12 or day < 1 or day > 31:
-        return -1000000
-    if day > 28:
-        if month == 2:
-            if day > 29 or year % 4 or (year % 100 == 0 and year % 400):
-                return -1000000
-        elif day == 31 and not (month + (month >> 3)) & 1:
-            return -1000000
-    # Counted from March, so that the leap day is the year's last.
-    if month > 2:
-        month -= 3
-    else:
-        month += 9
-        year -= 1
-    days = 365 * year + year // 4 - year // 100 + year // 400 + (153 * month + 2) // 5 + day
-    return days - 719469
 
 
 def is_full(data, bitmap, width):
@@ -123,7 +74,7 @@ def columns_present(data, bitmap, width, limit):
     return count
 
 
-# --- values: most of these read reads what lies at ``pos`` into a cell, and gives 0, or 2 where it is refused
+# --- decimals
 
 
 def read_short_decimal(number, size, step, steps):
@@ -167,7 +118,7 @@ def read_decimal(data, pos, limit, code, precision, scale, slots, cell, high_cel
     while True:
         if digits:
             size = 4 if digits > 6 else (digits + 1) >> 1
-            group = (big(data, pos, size, limit) ^ mask) & all_ones >> 64 - 8 * size + sign_bit
+            group = (machine.big_number(data, pos, size, limit) ^ mask) & all_ones >> 64 - 8 * size + sign_bit
             sign_bit = 0
             pos += size
             bound = power_of_ten(digits)
@@ -202,140 +153,6 @@ def read_decimal(data, pos, limit, code, precision, scale, slots, cell, high_cel
     return 0
 
 
-def read_year(data, pos):
-    year = data[pos]
-    return year + 1900 if year else 0
-
-
-def read_date(data, pos, limit, slots, states, cell):
-    """Days since 1970; as they are, in state ZERO, what is no date."""
-    number = little(data, pos, 3, limit)
-    days = day_number(number >> 9, number >> 5 & 15, number & 31)
-    if days == -1000000:
-        states[cell] = 3  # ZERO
-        slots[cell] = number
-    else:
-        slots[cell] = days
-    return 0
-
-
-def read_time24(data, pos, limit, slots, cell):
-    """Microseconds of a time that is written in decimal digits."""
-    number = little(data, pos, 3, limit)
-    negative = number >= 0x800000
-    if negative:
-        number = 0x1000000 - number
-    second = number % 100
-    minute = number // 100 % 100
-    hour = number // 10000
-    if minute > 59 or second > 59:
-        return 2
-    span = ((hour * 60 + minute) * 60 + second) * 1000000
-    slots[cell] = -span if negative else span
-    return 0
-
-
-def read_datetime64(data, pos, limit, slots, states, cell):
-    """Microseconds since 1970 of a moment that is written in decimal digits."""
-    number = little(data, pos, 8, limit)
-    second = number % 100
-    minute = number // 100 % 100
-    hour = number // 10000 % 100
-    day = number // 1000000 % 100
-    number = number // 100000000
-    month = number % 100
-    number = number // 100
-    if number > 10081:
-        return 2
-    year = number
-    days = day_number(year, month, day)
-    if days == -1000000 or hour > 23 or minute > 59 or second > 59:
-        if month > 12 or day > 31 or hour > 31 or minute > 63 or second > 63:
-            return 2
-        span = year * 13 + month
-        states[cell] = 3  # ZERO
-        slots[cell] = (span << 22 | day << 17 | hour << 12 | minute << 6 | second) << 24
-    else:
-        span = ((days * 24 + hour) * 60 + minute) * 60 + second
-        slots[cell] = span * 1000000
-    return 0
-
-
-def read_epoch32(data, pos, limit, slots, states, cell):
-    """Microseconds since 1970, of seconds."""
-    span = little(data, pos, 4, limit)
-    span *= 1000000
-    slots[cell] = span
-    if span == 0:
-        states[cell] = 3  # ZERO
-    return 0
-
-
-def read_epoch(data, pos, size, limit, slots, states, cell):
-    """Microseconds since 1970, of 4 bytes of seconds and up to 3 of their fraction."""
-    number = big(data, pos, size, limit)
-    bits = 8 * (size - 4)
-    mask = 1
-    mask = (mask << bits) - 1
-    span = number >> bits
-    fraction = number & mask
-    span = span * 1000000 + fraction * fraction_step(size - 4)
-    slots[cell] = span
-    if span == 0:
-        states[cell] = 3  # ZERO
-    return 0
-
-
-def read_datetime(data, pos, size, limit, slots, states, cell):
-    """Microseconds since 1970, of 5 bytes of bit fields and up to 3 of the fraction."""
-    if data[pos] < 128:
-        return 2
-    bits = 8 * (size - 5)
-    number = big(data, pos, size, limit)
-    mask = 1
-    mask = (mask << bits) - 1
-    fraction = number & mask
-    fraction *= fraction_step(size - 5)
-    fields = 0x7FFFFFFFFF  # all but the first bit
-    number = number >> bits & fields
-    month = number >> 22
-    year = month // 13
-    month = month % 13
-    hour = number >> 12 & 31
-    minute = number >> 6 & 63
-    second = number & 63
-    days = day_number(year, month, number >> 17 & 31)
-    if days == -1000000 or hour > 23 or minute > 59 or second > 59 or fraction > 999999:
-        states[cell] = 3  # ZERO
-        slots[cell] = number << 24 | fraction
-    else:
-        span = ((days * 24 + hour) * 60 + minute) * 60 + second
-        slots[cell] = span * 1000000 + fraction
-    return 0
-
-
-def read_time(data, pos, size, limit, slots, cell):
-    """Microseconds, of 3 bytes of bit fields and up to 3 of the fraction, all counted from the middle."""
-    bits = 8 * (size - 3)
-    number = big(data, pos, size, limit)
-    sign = 0x800000
-    sign = sign << bits
-    negative = number < sign
-    number = sign - number if negative else number - sign
-    mask = 1
-    mask = (mask << bits) - 1
-    fraction = (number & mask) * fraction_step(size - 3)
-    number = number >> bits
-    hour = number >> 12
-    minute = number >> 6 & 63
-    second = number & 63
-    if minute > 59 or second > 59 or fraction > 999999:
-        return 2
-    span = ((hour * 60 + minute) * 60 + second) * 1000000 + fraction
-    slots[cell] = -span if negative else span
-    return 0
-
-
 # --- row images
 
 
@@ -349,7 +166,7 @@ def read_image(raw, limit, pos, end, nulls, bitmap, first, width, steps, slots, 
         # Of up to 64 columns, which have no value, and which of those are not in the image at all.
         absent = 0
         if bitmap < 0:
-            gone = little(raw, nulls + (index >> 3), (some + 7) >> 3, limit)
+            gone = machine.little_number(raw, nulls + (index >> 3), (some + 7) >> 3, limit)
         else:
             gone = 0
             for k in range(some):
@@ -385,7 +202,7 @@ def read_image(raw, limit, pos, end, nulls, bitmap, first, width, steps, slots, 
             states[cell] = 0
             if code == 4:  # BYTES
                 if is_checked:
-                    length = little(raw, pos, size, limit)
+                    length = machine.little_number(raw, pos, size, limit)
                 else:
                     length = machine.long_raw(raw, pos) & steps[step + 3]
                 pos += size
@@ -396,13 +213,15 @@ def read_image(raw, limit, pos, end, nulls, bitmap, first, width, steps, slots, 
                 continue
             if code == 1 or code == 2 or code == 3:  # INT, UINT, FLOAT
                 if is_checked:
-                    number = as_signed(little(raw, pos, size, limit))
+                    number = as_signed(machine.little_number(raw, pos, size, limit))
                 else:
                     number = machine.long_raw(raw, pos) & steps[step + 3]
                 slots[cell] = (number ^ steps[step + 4]) - steps[step + 4]
             elif code == 5 or code == 6 or code == 7:  # DECIMAL, WIDE_DECIMAL, LONG_DECIMAL
                 if code == 5 and size <= 8:
-                    slots[cell] = read_short_decimal(big(raw, pos, size, limit), size, step, steps)
+                    slots[cell] = read_short_decimal(
+                        machine.big_number(raw, pos, size, limit), size, step, steps
+                    )
                     if slots[cell] == NO_DECIMAL:
                         return -1
                 else:
@@ -414,26 +233,26 @@ def read_image(raw, limit, pos, end, nulls, bitmap, first, width, steps, slots, 
                     ):
                         return -1
             elif code == 8:  # BITS
-                slots[cell] = as_signed(big(raw, pos, size, limit))
+                slots[cell] = as_signed(machine.big_number(raw, pos, size, limit))
             elif code == 9:  # YEAR
-                slots[cell] = read_year(raw, pos)
+                slots[cell] = temporal.read_year(raw, pos)
             elif code == 10:  # DATE
-                read_date(raw, pos, limit, slots, states, cell)
+                temporal.read_date(raw, pos, limit, slots, states, cell)
             elif code == 11:  # TIME24
-                if read_time24(raw, pos, limit, slots, cell):
+                if temporal.read_time24(raw, pos, limit, slots, cell):
                     return -1
             elif code == 12:  # DATETIME64
-                if read_datetime64(raw, pos, limit, slots, states, cell):
+                if temporal.read_datetime64(raw, pos, limit, slots, states, cell):
                     return -1
             elif code == 13:  # EPOCH32
-                read_epoch32(raw, pos, limit, slots, states, cell)
+                temporal.read_epoch32(raw, pos, limit, slots, states, cell)
             elif code == 14:  # EPOCH
-                read_epoch(raw, pos, size, limit, slots, states, cell)
+                temporal.read_epoch(raw, pos, size, limit, slots, states, cell)
             elif code == 15:  # DATETIME
-                if read_datetime(raw, pos, size, limit, slots, states, cell):
+                if temporal.read_datetime(raw, pos, size, limit, slots, states, cell):
                     return -1
             elif code == 16:  # TIME
-                if read_time(raw, pos, size, limit, slots, cell):
+                if temporal.read_time(raw, pos, size, limit, slots, cell):
                     return -1
             elif code == 17:  # NOTHING
                 states[cell] = 1  # NULL
@@ -597,7 +416,7 @@ def behind_image(data, limit, pos, end, bitmap, present, first, width, shape, si
                 if is_there:
                     return -1
                 continue
-            length += little(data, pos, length, limit)
+            length += machine.little_number(data, pos, length, limit)
         elif shape[column] == 0 and is_there:  # UNREADABLE
             return -1
         # Without a branch: which values are NULL cannot be foreseen.

@@ -103,6 +103,29 @@ cdef inline long long long_raw(const unsigned char *data, long long pos) noexcep
 cdef inline unsigned long long big_raw(const unsigned char *data, long long pos) noexcept nogil:
     return gtidal_get_big(data + pos)
 
+cdef inline unsigned long long big_number(
+    const unsigned char *data, long long pos, long long size, long long limit
+) noexcept nogil:
+    cdef unsigned long long number = 0
+    cdef long long k
+    if limit - pos >= 8:
+        return gtidal_get_big(data + pos) >> 8 * (8 - size)
+    for k in range(size):
+        number = number << 8 | data[pos + k]
+    return number
+
+cdef inline unsigned long long little_number(
+    const unsigned char *data, long long pos, long long size, long long limit
+) noexcept nogil:
+    cdef unsigned long long number = 0
+    cdef unsigned long long ones = 0xFFFFFFFFFFFFFFFF
+    cdef long long k
+    if limit - pos >= 8:
+        return <unsigned long long> long_raw(data, pos) & ones >> 8 * (8 - size)
+    for k in range(size - 1, -1, -1):
+        number = number << 8 | data[pos + k]
+    return number
+
 cdef extern from "typeset.h" nogil:
     size_t gtidal_put_number(unsigned char *out, unsigned long long number, size_t least)
     size_t gtidal_plain(const unsigned char *data, size_t size, int quote)

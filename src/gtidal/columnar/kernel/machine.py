@@ -82,6 +82,27 @@ def short_raw(data, pos):
     return int.from_bytes(data[pos : pos + 2], "little")
 
 
+def big_number(data, pos, size, limit):
+    """The number that 1 to 8 bytes make, the highest first. ``limit`` is where the data end."""
+    if limit - pos >= 8:
+        return big_raw(data, pos) >> 8 * (8 - size)
+    number = 0
+    for k in range(size):
+        number = number << 8 | data[pos + k]
+    return number
+
+
+def little_number(data, pos, size, limit):
+    """The number that 1 to 8 bytes make, the lowest first. ``limit`` is where the data end."""
+    if limit - pos >= 8:
+        ones = 0xFFFFFFFFFFFFFFFF
+        return long_raw(data, pos) & ones >> 8 * (8 - size)
+    number = 0
+    for k in range(size - 1, -1, -1):
+        number = number << 8 | data[pos + k]
+    return number
+
+
 # --- text: each gives where it ends; callers have checked the room
 
 
