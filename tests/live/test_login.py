@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pymysql
@@ -27,6 +28,7 @@ from gtidal.cli.main import main
 from gtidal.errors import ConnectionLost, GtidalError, ServerProblem, UsageError
 from gtidal.sources.server import login
 from gtidal.sources.server.address import ServerAddress
+from gtidal.sources.server.connection import Connection
 from gtidal.sources.server.login import connect, connect_any, privilege_problem
 from gtidal.sources.server.option_file import read_option_file
 from tests.live.servers import MariaDBServer, MySQLServer, Server, mysql_binaries
@@ -671,3 +673,17 @@ def calling_from(machine: str, port: int) -> Iterator[int]:
         thread.start()
         yield place.getsockname()[1]
         thread.join()
+
+
+def test_hanging_up_swallows_no_ctrl_c() -> None:
+    """As pymysql's own function does."""
+
+    class Interrupted:
+        def close(self) -> None:
+            raise KeyboardInterrupt
+
+    for one, other in ((Interrupted(), None), (None, Interrupted())):
+        connection = Connection.__new__(Connection)
+        connection._session = SimpleNamespace(_rfile=one, _sock=other)
+        with pytest.raises(KeyboardInterrupt):
+            connection.close()

