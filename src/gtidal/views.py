@@ -354,11 +354,8 @@ def _stretches(tasks: list[tuple[LogFile, Stretch]], scan: Scan) -> Iterator[tup
             yield file, whole
             continue
         start = whole.start
-        # One after the other, while the stretches before are read.
-        with (
-            file.open_raw() as stream,
-            suppress(DecodeError),
-        ):  # a damaged head: whoever reads the rest says so
+        # One after the other, while the stretches before are read. Of a damaged head whoever reads the rest tells.
+        with file.open_raw() as stream, suppress(DecodeError):
             for place in split(WindowReader(stream, file.name, keys=scan.keys), size, _STRETCH):
                 if place.position > (whole.start or 0):
                     yield file, replace(whole, start=start, stop=place.position)

@@ -319,7 +319,8 @@ def fill(
             if before_count < 0 or after_count < 0:
                 return 2
             row_images = (before >= 0) + (after >= 0)
-            # Behind a text values go on before the end at most, and each reads eight bytes at most.
+            # Texts are compared with the end, always; what else an image has goes beyond it by ``plan_size`` at most, and
+            # no value reads more than eight bytes.
             is_checked = plan_size[plan] + 8 > limit - end
             while pos < end:
                 row_start = pos
@@ -346,38 +347,15 @@ def fill(
                     image_cell[images] = cells
                     image_event[images] = event
                     images += 1
+                    # Two calls, so that each is compiled for itself: one of them without any comparing.
                     if is_checked:
                         pos = read_image(
-                            raw,
-                            limit,
-                            pos,
-                            end,
-                            nulls,
-                            bitmap,
-                            first,
-                            width,
-                            way,
-                            cell_slots,
-                            cell_states,
-                            cells,
-                            1,
-                        )
+                            raw, limit, pos, end, nulls, bitmap, first, width, way, cell_slots, cell_states, cells, 1
+                        )  # fmt: skip
                     else:
                         pos = read_image(
-                            raw,
-                            limit,
-                            pos,
-                            end,
-                            nulls,
-                            bitmap,
-                            first,
-                            width,
-                            way,
-                            cell_slots,
-                            cell_states,
-                            cells,
-                            0,
-                        )
+                            raw, limit, pos, end, nulls, bitmap, first, width, way, cell_slots, cell_states, cells, 0
+                        )  # fmt: skip
                     if pos < 0:
                         return 2
                     cells += image_cells
