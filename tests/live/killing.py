@@ -69,12 +69,12 @@ class Killing:
         kills: int,
         longest: float = 2.0,
         most_written: int = 1_000_000,
-        may_fail: bool = False,
+        may_fail: Callable[[], bool] = lambda: False,
         environment: Mapping[str, str] | None = None,
     ) -> None:
         """Half of the moments are times up to `longest` seconds; half are sizes up to `most_written` bytes, or three
-        times as long where so much does not come. `may_fail`: a command that fails by itself is started again; else
-        that is an error."""
+        times as long where so much does not come. `may_fail`: whether a command that has failed by itself is started
+        again; else that is an error."""
         self.command = [str(part) for part in command]
         self.folder = folder
         self.kills = kills
@@ -101,7 +101,7 @@ class Killing:
             run = self._run_once(moment, until, during, deadline)
             self.runs.append(run)
             left -= run.ended == KILLED
-            if run.ended == EXITED and run.code and not self.may_fail:
+            if run.ended == EXITED and run.code and not self.may_fail():
                 raise AssertionError(f"it failed by itself: {self.report()}")
             if not left and run.ended in (EXITED, STOPPED) and until():
                 return self.runs

@@ -349,7 +349,13 @@ def killed(server: Server, tmp_path: Path, *, seed: int, kills: int) -> None:
         writer.wait_for(300)
         command = [*COMMAND, url(server, proxy.port), tmp_path]
         killing = Killing(
-            command, tmp_path, seed=seed + 1, kills=kills, longest=3.0, most_written=200_000, may_fail=True
+            command,
+            tmp_path,
+            seed=seed + 1,
+            kills=kills,
+            longest=3.0,
+            most_written=200_000,
+            may_fail=lambda: True,
         )
 
         def trouble(run: int) -> None:

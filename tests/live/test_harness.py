@@ -271,7 +271,7 @@ def test_a_killed_tool_is_started_until_its_copy_is_complete(empty: MySQLServer,
             kills=4,
             longest=0.2,
             most_written=50_000,
-            may_fail=True,
+            may_fail=lambda: True,
         )
 
         def trouble(number: int) -> None:

@@ -96,6 +96,25 @@ def test_a_folder(spark: SparkSession, tmp_path: Path, what: dict[str, str]) -> 
     assert read() == []
 
 
+def test_a_first_batch_that_failed(spark: SparkSession, mysql: MySQLServer, tmp_path: Path) -> None:
+    """It is done again from where the query began, not from what is now when it is started again."""
+    mysql.execute("CREATE DATABASE f; CREATE TABLE f.t (a INT PRIMARY KEY)")
+    frame = spark.readStream.format("binlog").load(address(mysql.port)).select("op")
+
+    def fail(batch: DataFrame, number: int) -> None:
+        raise RuntimeError(f"batch {number}")
+
+    writer = frame.writeStream.foreachBatch(fail).option("checkpointLocation", str(tmp_path))
+    with pytest.raises(StreamingQueryException, match="batch 0"):
+        writer.start().awaitTermination()
+    mysql.execute("INSERT INTO f.t VALUES (1)")
+    mysql.flush()
+    mysql.execute("DELETE FROM f.t")
+    found = drained(frame, tmp_path)
+    assert [number for number, _ in found] == [0, 1]
+    assert [row["op"] for _, rows in found for row in rows] == ["insert", "delete"]
+
+
 def test_a_server(spark: SparkSession, mysql: MySQLServer, tmp_path: Path) -> None:
     """From now on, with rows as they come; then what a checkpoint has gone on from is not there any more."""
     mysql.execute("CREATE DATABASE s; CREATE TABLE s.t (a INT PRIMARY KEY, b JSON)")
@@ -256,7 +275,16 @@ def killed(tmp_path: Path, kills: int, longest: float, rows: int) -> None:
             folder,
         ]
         command += ["--trigger", "200ms", "--master", "local[2]", "--option", "images=json"]
-        killing = Killing(command, folder, seed=3, kills=kills, longest=longest, most_written=60_000)
+        kept = folder / "_gtidal" / "checkpoint" / "offsets" / "0"
+        killing = Killing(
+            command,
+            folder,
+            seed=3,
+            kills=kills,
+            longest=longest,
+            most_written=60_000,
+            may_fail=lambda: not kept.exists(),  # a new query tells soon that the server is away
+        )
 
         def trouble(number: int) -> None:
             writer.wait_for(rows * (number + 1), 120)

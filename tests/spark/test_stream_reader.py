@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -14,8 +15,17 @@ import pyarrow as pa
 import pytest
 
 import gtidal
-from gtidal.errors import ChainBroken, ChecksumMismatch, LogsDiverged, LogsPurged, SchemaConflict, UsageError
+from gtidal.errors import (
+    ChainBroken,
+    ChecksumMismatch,
+    ConnectionLost,
+    LogsDiverged,
+    LogsPurged,
+    SchemaConflict,
+    UsageError,
+)
 from gtidal.spark.source import BinlogSource
+from gtidal.spark.stream import PAUSES
 from tests.live.conftest import live_servers, made_logs, start_mysql
 from tests.live.proxy import Proxy
 from tests.live.servers import MariaDBServer, MySQLServer, Server
@@ -120,6 +130,45 @@ def test_a_batch_is_read_again_by_another_reader(written: Server) -> None:
         start = end
 
 
+def test_where_a_query_began_is_kept(start_mysql: object) -> None:
+    """Spark asks for it again when it does the first batch again, and the log has grown by then."""
+    server = start_mysql()  # type: ignore[operator]
+    insert = f"INSERT INTO {TABLE} (number, txn, place, note) VALUES ({{}}, 1, 1, '')"
+    write(server, 10)
+    stream = reader(**at(server), tables=TABLE)
+    start = stream.initialOffset()
+    end = stream.latestOffset(start, stream.getDefaultReadLimit())  # Spark has written it down
+    assert end != start
+    server.execute([insert.format(1_000_000), "FLUSH BINARY LOGS", insert.format(1_000_001)])
+    again = reader(**at(server), tables=TABLE)
+    assert again.initialOffset() == start
+    assert again.partitions(start, end) == []
+    later, table, count = drained(again, end)
+    assert (table.num_rows, count) == (2, 1)
+    assert later is not None
+    assert "began" not in later
+
+
+def test_the_server_is_away_when_the_first_batch_is_done_again(start_mysql: object) -> None:
+    """A new query would tell soon that nobody answers; this one has begun long ago."""
+    server = start_mysql()  # type: ignore[operator]
+    writer = write(server, 50)
+    options = {**at(server), "start": "oldest", "tables": TABLE}
+    stream = reader(**options)
+    start = stream.initialOffset()
+    end = stream.latestOffset(start, stream.getDefaultReadLimit())
+    expected = table_of(stream, rows_between(stream, start, end))
+    assert inserts(expected) == writer.count
+    server.stop()
+    away = threading.Timer(2 * sum(PAUSES[:3]), server.start)
+    with pytest.raises(ConnectionLost):
+        reader(**options).latestOffset(start, stream.getDefaultReadLimit())
+    away.start()
+    again = reader(**options)
+    assert table_of(again, rows_between(again, again.initialOffset(), end)).equals(expected)
+    away.join()
+
+
 def test_gtids_are_exact(written: Server) -> None:
     """Those of an offset are what a replica has that got as far."""
     known = [each["gtid"] for each in of_files(written, "transactions").to_pylist()]
@@ -200,7 +249,7 @@ def test_a_missing_file(written: Server, tmp_path: Path) -> None:
     assert offset is not None
     (tmp_path / names[2]).unlink()
     with pytest.raises(ChainBroken, match=f"{names[2]} is missing"):
-        reader(path=str(tmp_path)).initialOffset()
+        drained(reader(path=str(tmp_path)))
     (tmp_path / names[1]).unlink()
     (tmp_path / names[0]).unlink()
     first = {**offset, "file": names[0], "position": 4}
@@ -305,10 +354,14 @@ def test_logs_that_were_purged(start_mysql: object) -> None:
     server = start_mysql()  # type: ignore[operator]
     write(server, 300, flush_odds=0.2)
     offset, _, _ = drained(reader(**at(server), start="oldest", maxBytesPerTrigger="1k"))
-    first = reader(**at(server), start="oldest").initialOffset()
+    end, _ = next(batches(reader(**at(server), start="oldest", maxBytesPerTrigger="1k")))
     server.purge_to(server.binlogs()[2])
     with pytest.raises(LogsPurged, match=r"does not have binlog.000001 any more.*option archive"):
-        drained(reader(**at(server)), first)
+        drained(reader(**at(server)), end)
+    # The first batch is done again: from where the query began, whatever is the oldest now.
+    again = reader(**at(server), start="oldest")
+    with pytest.raises(LogsPurged, match=r"does not have binlog.000001 any more.*option archive"):
+        rows_between(again, again.initialOffset(), end)
     assert drained(reader(**at(server)), offset)[2] == 0
 
 
@@ -365,7 +418,7 @@ def test_an_archive_of_another_server(start_mysql: object, tmp_path: Path) -> No
     one, other = start_mysql("--server-id=1"), start_mysql("--server-id=2")  # type: ignore[operator]
     shutil.copy(one.binlogs()[0], tmp_path)
     with pytest.raises(LogsDiverged, match="the archive is of another server"):
-        reader(**at(other), archive=str(tmp_path)).initialOffset()
+        drained(reader(**at(other), archive=str(tmp_path)))
 
 
 @pytest.mark.parametrize("kind", [MySQLServer, MariaDBServer])

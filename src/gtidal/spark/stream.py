@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -36,7 +36,7 @@ from gtidal.sources.places import NOW, OLDEST, where_of
 from gtidal.spark.batch import TASKS_PER_PROCESSOR, BatchReader, LogPartition, Snapshot, columns_of
 from gtidal.spark.errors import plain_errors
 from gtidal.spark.hosts import Hosts
-from gtidal.spark.offsets import to_mark, to_offset
+from gtidal.spark.offsets import BEGINNING, Offset, start_of, to_mark, to_offset
 from gtidal.spark.options import ReadOptions
 
 PAUSES = (0.1, 0.3, 1.0, 3.0, 5.0, 10.0, 10.0, 10.0, 10.0, 10.0)
@@ -103,10 +103,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     # --- in the driver
 
-    def initialOffset(self) -> dict[str, Any]:  # Spark's names
-        with plain_errors():
-            # Whoever starts a query waits for it: an address that is wrong is told soon.
-            return to_offset(self._patiently(self._first_mark, PAUSES[:3]))
+    def initialOffset(self) -> Offset:  # Spark's names
+        return BEGINNING
 
     def _first_mark(self) -> Mark:
         read = self.read_options
@@ -126,9 +124,20 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return ReadMaxBytes(read.most_bytes)
         return ReadAllAvailable()
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
+        limits = self._limits(limit)
         with plain_errors():
-            return to_offset(self._patiently(lambda: self._latest(to_mark(start), self._limits(limit))))
+            if start == BEGINNING:
+                # Whoever starts a query waits for it: an address that is wrong is told soon.
+                return self._patiently(lambda: self._first(limits), PAUSES[:3])
+            mark = to_mark(start)
+            latest = self._patiently(lambda: self._latest(mark, limits))
+            return start if latest == mark else to_offset(latest)
+
+    def _first(self, limits: Limits) -> Offset:
+        """The end of the first batch, which is done even if it is empty: to keep where the query began."""
+        began = self._first_mark()
+        return to_offset(self._latest(began, limits), began)
 
     def _limits(self, limit: ReadLimit) -> Limits:
         if isinstance(limit, ReadMaxBytes):
@@ -143,9 +152,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._goal = tail.log.end()
         return tail.advance(limits, self._goal)
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+    def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         with plain_errors():
-            return self._patiently(lambda: self._planned(to_mark(start), to_mark(end)))
+            found = start_of(start, end)
+            return self._patiently(
+                lambda: self._planned(self._first_mark() if found is None else found, to_mark(end))
+            )
 
     def _planned(self, start: Mark, end: Mark) -> list[InputPartition]:
         if start == end:
@@ -171,7 +183,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for number, part in enumerate(parts)
         ]
 
-    def commit(self, end: dict[str, Any]) -> None:
+    def commit(self, end: Offset) -> None:
         """Spark has it: nobody asks for what is before."""
         if self._tail is not None:
             self._tail.forget(to_mark(end).file)
