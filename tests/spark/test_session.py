@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import stat
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pyspark.sql import SparkSession
 import gtidal.spark
 from gtidal.errors import UsageError
 from gtidal.spark.java import Java, Runtime, find_java
+from tests.live.waiting import wait_until
 
 SUBMIT = "org.apache.spark.deploy.SparkSubmit"
 
@@ -92,21 +94,57 @@ def test_the_launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("org.apache.spark.launcher.Main", "x")[1:] == ["org.apache.spark.launcher.Main", "x"]
 
 
-def test_a_worker_whose_session_ended_is_quiet() -> None:
-    """On a Unix domain socket its last word fails at once, and Spark's own daemon prints a traceback."""
-    text = """if True:
-        import socket, pyspark.daemon, gtidal.spark.daemon
-        for worker in (gtidal.spark.daemon.worker, pyspark.daemon.worker):
-            ours, theirs = socket.socketpair()
-            theirs.close()
-            print(worker(ours, True), flush=True)
-    """
-    environment = os.environ | {"PYTHON_DAEMON_KILL_WORKER_ON_FLUSH_FAILURE": "1"}
-    ran = subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True)
-    assert ran.stdout == "1\n"
-    assert (
-        ran.stderr.splitlines()[-1] == "BrokenPipeError: [Errno 32] Broken pipe"
-    )  # Spark's; ours would be the second
+WORKER = """
+def main(infile, outfile):
+    {loads}
+    outfile.write(b"a last word")
+    raise RuntimeError("while Spark listens") if infile.read(1) else EOFError
+"""
+
+
+def said_by_daemon(module: str, folder: Path, sent: bytes) -> bytes:
+    """What a daemon and its worker print, when Spark sends something, or hangs up at once."""
+    environment = os.environ | {
+        "PYTHONPATH": str(folder),
+        "PYTHON_UNIX_DOMAIN_ENABLED": "True",  # as Spark writes it
+        "PYTHON_WORKER_FACTORY_SOCK_DIR": str(folder),
+        "PYTHON_DAEMON_KILL_WORKER_ON_FLUSH_FAILURE": "1",
+    }
+    with subprocess.Popen(
+        [sys.executable, "-m", module, "pyspark_worker"],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as daemon:
+        assert daemon.stdin and daemon.stdout and daemon.stderr  # noqa: PT018  # for mypy
+        with socket.socket(socket.AF_UNIX) as spark:
+            spark.connect(daemon.stdout.read(int.from_bytes(daemon.stdout.read(4))))
+            worker = Path("/proc", str(int.from_bytes(spark.recv(4, socket.MSG_WAITALL))))
+            spark.sendall(sent)
+            if sent:
+                assert spark.recv(100) == b"a last word"
+        wait_until(lambda: not worker.exists(), "the worker ends")
+        daemon.stdin.close()
+        return daemon.stderr.read()
+
+
+@pytest.mark.parametrize(
+    ("module", "loads", "is_quiet"),
+    [
+        ("pyspark.daemon", "pass", False),
+        ("pyspark.daemon", "import pyspark_binlog", True),
+        ("gtidal.spark.daemon", "pass", True),
+    ],
+)
+def test_workers_are_quiet_when_a_session_ends(
+    tmp_path: Path, module: str, loads: str, is_quiet: bool
+) -> None:
+    """On a Unix domain socket their last word fails at once, and Spark's own daemon prints a traceback. Of other errors
+    all do."""
+    (tmp_path / "pyspark_worker.py").write_text(WORKER.format(loads=loads))
+    assert (b"BrokenPipeError" in said_by_daemon(module, tmp_path, b"")) != is_quiet
+    assert b"RuntimeError: while Spark listens" in said_by_daemon(module, tmp_path, b"x")
 
 
 def test_java_and_workers_talk_in_a_folder_of_their_own(spark: SparkSession) -> None:

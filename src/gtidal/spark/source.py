@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
+from gtidal.spark.daemon import quieten
+
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from gtidal.columnar.table_schema import TableSchema
     from gtidal.spark.batch import BatchReader, Snapshot
     from gtidal.spark.stream import StreamReader
+
+quieten()
 
 
 class BinlogSource(DataSource):
