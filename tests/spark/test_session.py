@@ -7,6 +7,7 @@ import socket
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pyspark
@@ -102,12 +103,12 @@ def main(infile, outfile):
 """
 
 
-def said_by_daemon(module: str, folder: Path, sent: bytes) -> bytes:
+def said_by_daemon(module: str, folder: str, sent: bytes) -> bytes:
     """What a daemon and its worker print, when Spark sends something, or hangs up at once."""
     environment = os.environ | {
-        "PYTHONPATH": str(folder),
+        "PYTHONPATH": folder,
         "PYTHON_UNIX_DOMAIN_ENABLED": "True",  # as Spark writes it
-        "PYTHON_WORKER_FACTORY_SOCK_DIR": str(folder),
+        "PYTHON_WORKER_FACTORY_SOCK_DIR": folder,
         "PYTHON_DAEMON_KILL_WORKER_ON_FLUSH_FAILURE": "1",
     }
     with subprocess.Popen(
@@ -137,14 +138,13 @@ def said_by_daemon(module: str, folder: Path, sent: bytes) -> bytes:
         ("gtidal.spark.daemon", "pass", True),
     ],
 )
-def test_workers_are_quiet_when_a_session_ends(
-    tmp_path: Path, module: str, loads: str, is_quiet: bool
-) -> None:
+def test_workers_are_quiet_when_a_session_ends(module: str, loads: str, is_quiet: bool) -> None:
     """On a Unix domain socket their last word fails at once, and Spark's own daemon prints a traceback. Of other errors
     all do."""
-    (tmp_path / "pyspark_worker.py").write_text(WORKER.format(loads=loads))
-    assert (b"BrokenPipeError" in said_by_daemon(module, tmp_path, b"")) != is_quiet
-    assert b"RuntimeError: while Spark listens" in said_by_daemon(module, tmp_path, b"x")
+    with tempfile.TemporaryDirectory() as folder:  # a socket's path is a short one
+        Path(folder, "pyspark_worker.py").write_text(WORKER.format(loads=loads))
+        assert (b"BrokenPipeError" in said_by_daemon(module, folder, b"")) != is_quiet
+        assert b"RuntimeError: while Spark listens" in said_by_daemon(module, folder, b"x")
 
 
 def test_java_and_workers_talk_in_a_folder_of_their_own(spark: SparkSession) -> None:
