@@ -358,13 +358,13 @@ class Server:
 
     def crash(self) -> None:
         """Kill the server at once, as a power cut would (kill -9). Harmless if it is not running."""
-        self.disconnect()
         if self._process is not None:
             with suppress(ProcessLookupError):
                 self._process.send_signal(signal.SIGKILL)
             self._process.wait()
             self._process = None
             atexit.unregister(self.crash)
+        self.disconnect()  # not before: with our connection the locks would go that it holds
 
     def restart(self, *more_options: str) -> None:
         self.stop()

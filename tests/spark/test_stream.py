@@ -161,6 +161,17 @@ def test_what_is_for_streams_alone(spark: SparkSession) -> None:
         query.awaitTermination()
 
 
+def test_a_table_that_is_not_there(spark: SparkSession) -> None:
+    """With the user's own schema nobody asks for the table before the stream is started."""
+    frame = (
+        spark.readStream.format("binlog").schema("id BIGINT").option("table", "shop.orderz").load(str(SHOP))
+    )
+    query = frame.writeStream.format("noop").start()
+    with pytest.raises(StreamingQueryException) as problem:
+        query.awaitTermination()
+    assert str(in_one_sentence(str(problem.value))).startswith("no rows of shop.orderz in binlog.00000")
+
+
 # --- gtidal stream
 
 

@@ -6,10 +6,12 @@ another process it asks for the reader. What is found in the first is kept for t
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
+from gtidal.errors import GtidalError
 from gtidal.spark.daemon import quieten
 
 if TYPE_CHECKING:
@@ -50,14 +52,15 @@ class BinlogSource(DataSource):
                 self._snapshot = Snapshot.of(self.read)
                 self._table = self._snapshot.table
                 return spark_schema(self._snapshot.columns)
-            self._find_table()
-            return spark_schema(columns_of(self.read, self._table))
+            return spark_schema(columns_of(self.read, self.table()))
 
-    def _find_table(self) -> None:
+    def table(self) -> TableSchema | None:
+        """That of typed rows, looked for once."""
         from gtidal.spark.tables import find_table_schema, listed
 
         if self.read.table is not None and self._table is None:
             self._table = find_table_schema(self.read, listed(self.read))
+        return self._table
 
     def reader(self, schema: StructType) -> BatchReader:
         from gtidal.spark.batch import BatchReader, Snapshot
@@ -70,10 +73,11 @@ class BinlogSource(DataSource):
             return BatchReader(self.read, snapshot, schema)
 
     def streamReader(self, schema: StructType) -> StreamReader:  # Spark's name
-        from gtidal.spark.errors import plain_errors
         from gtidal.spark.stream import StreamReader
 
-        with plain_errors():
-            self._snapshot = None
-            self._find_table()  # nobody has asked for the schema where a user gave one
-            return StreamReader(self.read, self._table, schema)
+        self._snapshot = None
+        # Nobody has asked for the schema where a user gave one. Of an error here Spark 4.3 only says that it has no
+        # reader: the reader meets it again.
+        with suppress(GtidalError):
+            self.table()
+        return StreamReader(self.read, self.table, schema)

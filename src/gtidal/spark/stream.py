@@ -77,7 +77,7 @@ def check_for_stream(read: ReadOptions) -> None:
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads a growing log. Spark pickles it into every task, before it has opened anything."""
 
-    def __init__(self, read: ReadOptions, table: TableSchema | None, asked: StructType) -> None:
+    def __init__(self, read: ReadOptions, table: Callable[[], TableSchema | None], asked: StructType) -> None:
         self.read_options = read
         self.table = table
         self.asked = asked
@@ -98,7 +98,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             filters["exclude_gtids"] = _together(selection.exclude_gtids, exclude)
         if include is not None:
             filters["include_gtids"] = _both(selection.include_gtids, include)
-        snapshot = Snapshot(ReadPlan([], 0, 0, 0), columns_of(read, self.table), self.table)
+        table = self.table()
+        snapshot = Snapshot(ReadPlan([], 0, 0, 0), columns_of(read, table), table)
         return _Rows(replace(read, filters=filters), snapshot, self.asked)
 
     # --- in the driver

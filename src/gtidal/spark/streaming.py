@@ -73,8 +73,8 @@ class FilesSource(BinlogSource):
     def streamReader(self, schema: StructType) -> FilesReader:  # Spark's name
         with plain_errors():
             self._snapshot = None
-            columns = spark_schema(columns_of(self.read, self._table))
-            return FilesReader(self.read, self._table, columns, Folder(self.to, _settings(self.read.storage)))
+            columns = spark_schema(columns_of(self.read, self.table()))
+            return FilesReader(self.read, self.table, columns, Folder(self.to, _settings(self.read.storage)))
 
 
 def _settings(storage: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
