@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
@@ -211,6 +212,29 @@ def test_where_it_begins(written: Server) -> None:
         assert begins(moment, place) == list(
             zip(later.column("file").to_pylist(), later.column("position").to_pylist(), strict=True)
         )
+
+
+def test_times_that_go_back(start_mysql: object) -> None:
+    """A time is where a stream begins: nothing that comes behind that place is left out, whatever its own time."""
+    server = start_mysql()  # type: ignore[operator]
+    noon = 1_780_000_000
+    server.execute(f"SET timestamp = {noon}; CREATE DATABASE s; CREATE TABLE s.t (a INT PRIMARY KEY)")
+    for number in (1, 9, 5, 10):
+        server.execute(f"SET timestamp = {noon + number}; INSERT INTO s.t VALUES ({number})")
+    at_seven = datetime.fromtimestamp(noon + 7, UTC).isoformat()
+
+    def numbers(table: pa.Table) -> list[int]:
+        return [int(number) for number in table.column("@1").to_pylist()]
+
+    for place in (at(server), folder(server)):
+        options = {**place, "table": "s.t", "maxRowsPerTrigger": "1"}
+        assert numbers(drained(reader(**options, start=at_seven))[1]) == [9, 5, 10]
+        # With a checkpoint nobody looks at it.
+        (offset, first), *_ = batches(reader(**options, start="oldest"))
+        later = reader(**options, start=at_seven)
+        assert numbers(pa.concat_tables([first, drained(later, offset)[1]])) == [1, 9, 5, 10]
+        with pytest.raises(UsageError, match="that time has not come yet; one without a zone is UTC"):
+            drained(reader(**options, start="2199-01-01"))
 
 
 def test_a_file_that_is_written_byte_by_byte(written: Server, tmp_path: Path) -> None:

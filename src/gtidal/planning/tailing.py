@@ -7,6 +7,7 @@ behind it. A ``Tail`` moves its mark forward over what has come, as far as it is
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from time import time_ns
 from typing import Any, BinaryIO, cast
 
 import numpy as np
@@ -30,7 +31,7 @@ CHUNK = 16 << 20
 """So much is looked through at a time; more where a transaction is longer."""
 CARRIED = 1 << 20
 """A stretch that is no longer travels with its bytes: to connect takes longer than to send them."""
-_COLUMNS = ("position", "end_position", "outcome", "source_uuid", "tag", "gno", "gtid")
+_COLUMNS = ("position", "end_position", "timestamp", "outcome", "source_uuid", "tag", "gno", "gtid")
 _COUNTS: dict[str, dict[str, int]] = {
     "changes": {"rows_inserted": 1, "rows_updated": 1, "rows_deleted": 1},
     "rows": {"rows_inserted": 1, "rows_updated": 2, "rows_deleted": 1},
@@ -85,6 +86,13 @@ class _Seen:
         if limits.rows is not None:
             count = min(count, int(np.searchsorted(self.rows, limits.rows - rows, side="right")))
         return max(count, least)
+
+    def older(self, time: int) -> int:
+        """How many come before the first that bears this time, in microseconds, or a later one."""
+        if self.batch is None:
+            return len(self.ends)
+        times = self.batch.column("timestamp").cast(pa.int64()).fill_null(0).to_numpy()
+        return next(iter(np.flatnonzero(times >= time).tolist()), len(times))
 
     def behind(self, count: int) -> _Seen | None:
         if count == len(self.ends):
@@ -176,6 +184,20 @@ class Tail:
             size += int(seen.ends[count - 1]) - seen.begins
             rows += int(seen.rows[count - 1])
             self._take(seen, count)
+        return self.mark
+
+    def pass_older(self, time: int) -> Mark:
+        """Go to the first transaction that bears this time, in microseconds, or a later one; if none does, to the end."""
+        end = self.log.end()
+        while self._pending is not None or self._look(end):
+            if self._pending is None:  # a file has begun
+                continue
+            seen = self._pending
+            count = seen.older(time)
+            if count:
+                self._take(seen, count)
+            if count < len(seen.ends):
+                break
         return self.mark
 
     def _take(self, seen: _Seen, count: int) -> None:
@@ -413,7 +435,11 @@ def mark_at(log: GrowingLog, start: str, keys: Keys) -> Mark:
     if where.gtids is not None:
         return mark_behind(log, where.gtids, keys)
     if where.time is not None:
-        return head_mark(log, _written_at(log, where.time // 1_000_000, keys), keys)
+        if where.time > time_ns() // 1000:
+            raise UsageError(f"start={start}: that time has not come yet; one without a zone is UTC")
+        return Tail(
+            log, head_mark(log, _written_at(log, where.time // 1_000_000, keys), keys), keys
+        ).pass_older(where.time)
     assert where.position is not None
     file, offset = where.position
     tail = Tail(log, head_mark(log, file or log.names()[0], keys), keys)

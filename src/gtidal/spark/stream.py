@@ -32,7 +32,7 @@ from gtidal.planning.stretches import parts_between
 from gtidal.planning.tailing import Limits, Mark, Tail, mark_at
 from gtidal.requests import selection_of
 from gtidal.sources.keyring import KeyStore
-from gtidal.sources.places import NOW, OLDEST, where_of
+from gtidal.sources.places import NOW, OLDEST
 from gtidal.spark.batch import TASKS_PER_PROCESSOR, BatchReader, LogPartition, Snapshot, columns_of
 from gtidal.spark.errors import plain_errors
 from gtidal.spark.hosts import Hosts
@@ -91,8 +91,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _rows(self, include: AnyGtidSet | None, exclude: AnyGtidSet | None) -> BatchReader:
         read = self.read_options
         filters = dict(read.filters)
-        if where_of("start", filters.get("start")).time is None:
-            filters.pop("start", None)  # what is not a time is where the stream begins
+        filters.pop("start", None)  # where the stream begins, of which its offsets know
         selection = selection_of(filters)
         if exclude is not None:
             filters["exclude_gtids"] = _together(selection.exclude_gtids, exclude)
