@@ -27,6 +27,7 @@ from gtidal.planning import plan_read
 from gtidal.sources.archive import MANIFEST
 from gtidal.sources.server.address import ServerAddress
 from gtidal.sources.server.logs import ServerLogs
+from tests.live.checkpoints import wait_for_checkpoint
 from tests.live.conftest import StartMariaDB, StartMySQL
 from tests.live.copies import assert_archived, assert_identical, has_all
 from tests.live.killing import Killing
@@ -41,12 +42,12 @@ COMMAND = (sys.executable, "-m", "gtidal", "archive")
 SETUP = "CREATE DATABASE shop; CREATE TABLE shop.t (a INT PRIMARY KEY AUTO_INCREMENT, b LONGTEXT)"
 
 
-def url(server: Server, port: int = 0, settings: str = "") -> str:
-    return f"{server.name}://root@127.0.0.1:{port or server.port}/?tls=off&heartbeat=0.5{settings}"
+def url(server: Server, port: int = 0, heartbeat: float = 0.5) -> str:
+    return f"{server.name}://root@127.0.0.1:{port or server.port}/?tls=off&heartbeat={heartbeat}"
 
 
 def run(server: Server, folder: Path | str, *options: str) -> subprocess.CompletedProcess[str]:
-    command = [*COMMAND, url(server), str(folder), *options]
+    command = [*COMMAND, url(server, heartbeat=10), str(folder), *options]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
@@ -120,6 +121,7 @@ def test_copies_manifest_and_index(either: Server, tmp_path: Path) -> None:
     """Two runs, with new logs between them; the manifest says what the server's own files say."""
     with Writer(either, seed=1, extras=EXTRAS, flush_odds=0.2) as writer:
         writer.wait_for(600)
+    wait_for_checkpoint(either)
     archive(either, tmp_path)
     assert_archived(tmp_path, either)
     either.execute("CREATE TABLE live.more (a INT)")
@@ -128,6 +130,7 @@ def test_copies_manifest_and_index(either: Server, tmp_path: Path) -> None:
         either.execute([*tagged, "SET gtid_next = 'automatic'"])
     either.flush()
     either.execute("INSERT INTO live.more VALUES (1)")
+    wait_for_checkpoint(either)
     assert "the archive ends at" in archive(either, tmp_path)
     assert archive(either, tmp_path) == "gtidal: nothing is new\n"
     assert_archived(tmp_path, either)
@@ -276,8 +279,9 @@ def test_it_follows_the_server_until_it_is_stopped(empty: MySQLServer, tmp_path:
         with writer.resting():
             wait_until(lambda: has_all(tmp_path, empty), "all is here")
             assert_archived(tmp_path, empty)
+            last = empty.binlogs()[-1].name
             said = stop(process, number)
-    assert f"the archive ends at {empty.binlogs()[-1].name}:" in said
+    assert f"the archive ends at {last}:" in said
     assert "Traceback" not in said
     assert [file["state"] for file in manifest(tmp_path)["files"]][-2:] == ["closed", "current"]
 
@@ -361,6 +365,7 @@ def killed(server: Server, tmp_path: Path, *, seed: int, kills: int) -> None:
         def trouble(run: int) -> None:
             if run == kills:
                 writer.stop()
+                wait_for_checkpoint(server)
             elif run % 3 == 0:
                 proxy.cut_after(1 + 20_000 * run)
             elif run % 3 == 1:
@@ -396,6 +401,7 @@ def test_a_server_that_stops_and_one_that_is_killed(either: Server, tmp_path: Pa
             trouble()
         writer.wait_for(writer.count + 300)
         with writer.resting():
+            wait_for_checkpoint(either)
             wait_until(lambda: has_all(tmp_path, either), "all is here")
             said = stop(process)
             assert_archived(tmp_path, either)

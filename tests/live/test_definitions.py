@@ -144,7 +144,7 @@ class Made:
 
     def __init__(self, server: Server, tables: dict[str, str], options: dict[str, str], less: str) -> None:
         self.server = server
-        server.execute("CREATE DATABASE shop; USE shop; SET sql_mode = ''")
+        server.execute("CREATE DATABASE IF NOT EXISTS shop; USE shop; SET sql_mode = ''")
         for name, columns in tables.items():
             server.execute(f"CREATE TABLE {quoted(name)} ({columns}) {options.get(name, '')}")
         self.written = {

@@ -37,6 +37,7 @@ def settings() -> Iterator[dict[str, str]]:
         allow_bucket_creation=True,
     )
     system.create_dir("logs")
+    system.delete_dir_contents("logs")  # all of moto's servers in a process are one
     for path in SHOP.glob("binlog.*"):
         for folder in ("db1", "old/2019"):
             put(system, f"logs/{folder}/{path.name}", path.read_bytes())

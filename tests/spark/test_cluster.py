@@ -182,6 +182,10 @@ def shipped(tmp_path: Path) -> Shipped:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.executor.memory": "512m",
         "spark.ui.enabled": "false",
+        # All workers are there before the first task.
+        "spark.cores.max": str(WORKERS),
+        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+        "spark.scheduler.maxRegisteredResourcesWaitingTime": "120s",
     }
     return Shipped(settings, {"PYSPARK_PYTHON": str(python), "PYTHONPATH": f"{libs}:{PACKAGES}"})
 

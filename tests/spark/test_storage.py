@@ -27,6 +27,7 @@ def endpoint() -> Iterator[str]:
     system = storage(f"http://{host}:{port}")
     for bucket in ("logs", "lake"):
         system.create_dir(bucket)
+        system.delete_dir_contents(bucket)  # all of moto's servers in a process are one
     for path in SHOP.glob("binlog.0*"):
         with system.open_output_stream(f"logs/db1/{path.name}") as stream:
             stream.write(path.read_bytes())
