@@ -10,21 +10,30 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
+import signal
 import subprocess
 import zlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import NamedTuple
 
 from tests.live.scenarios import logs_folder, version
 from tests.live.servers import TOOL_ENVIRONMENT, mariadb_binaries, mysql_binaries
 
 
+MOST_PRINTED = 1 << 28
+
+
 class Printed(NamedTuple):
     code: int
     out: bytes
     err: bytes
+
+    @property
+    def has_no_end(self) -> bool:
+        return self.code == -signal.SIGKILL
 
 
 @cache
@@ -56,19 +65,27 @@ def run_reader(
         return Printed(*pickle.loads(zlib.decompress(path.read_bytes())))
     binaries = mysql_binaries() if kind == "mysql" else mariadb_binaries()
     command = [str(binaries.reader), "--no-defaults", *arguments, *map(str, files)]
-    done = subprocess.run(
-        command,
-        env={**TOOL_ENVIRONMENT, "TZ": zone},
-        input=stdin.read_bytes() if stdin is not None else b"",
-        capture_output=True,
-        check=False,
-    )
-    printed = without_folder(Printed(done.returncode, done.stdout, done.stderr), loads)
+    printed = without_folder(_run(command, zone, stdin or Path(os.devnull)), loads)
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_suffix(f".{os.getpid()}")
     fresh.write_bytes(zlib.compress(pickle.dumps(tuple(printed)), 1))
     fresh.rename(path)
     return printed
+
+
+def _run(command: Sequence[str], zone: str, stdin: Path) -> Printed:
+    """One that prints without end is killed."""
+    environment = {**TOOL_ENVIRONMENT, "TZ": zone}
+    with stdin.open("rb") as given, TemporaryFile() as errors:
+        with subprocess.Popen(
+            command, env=environment, stdin=given, stdout=subprocess.PIPE, stderr=errors
+        ) as process:
+            assert process.stdout is not None
+            out = process.stdout.read(MOST_PRINTED)
+            if process.stdout.read(1):
+                process.kill()
+        errors.seek(0)
+        return Printed(process.returncode, out, errors.read())
 
 
 def without_folder(printed: Printed, loads: Path | None) -> Printed:

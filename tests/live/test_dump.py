@@ -229,7 +229,16 @@ STRICT_ABOUT_GTIDS = b"Binary logs are missing data for domain"
 have such lists wherever their replica connected anew; we print on."""
 
 
+CLOSING = b"DELIMITER ;\n# End of log file"
+
+
 def check(ours: Printed, theirs: Printed, what: str) -> None:
+    if theirs.has_no_end:
+        # Behind an event that the log ends in, mariadb-binlog -f takes every 19 bytes for an event, and the last again
+        # and again, if it ends in the middle of a statement's text.
+        assert "-f" in what.split(), what
+        assert theirs.out.startswith(ours.out.partition(CLOSING)[0]), what
+        return
     if STRICT_ABOUT_GTIDS in theirs.err:
         assert ours.out.startswith(theirs.out)
         return
