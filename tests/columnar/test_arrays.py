@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from gtidal.columnar import kernel
-from gtidal.columnar.arrays import Texts, constant, lists_by_code, picked_numbers
+from gtidal.columnar.arrays import Texts, constant, counted, lists_by_code, picked_numbers
 
 NUMBERS = pa.int64()
 SIZES = (*range(140), 255, 256, 1000)
@@ -56,6 +56,20 @@ def test_a_number_that_no_text_has() -> None:
 def test_the_same_text(count: int) -> None:
     assert whole(constant("binlog.000001", count)) == ["binlog.000001"] * count
     assert whole(constant("", count)) == [""] * count
+
+
+def test_texts_in_runs() -> None:
+    texts = Texts.of(["one", None, "", "a text that is longer than most of them, but not by much" * 3])
+    codes, counts = np.array([3, -1, 0, 1, 2, 0]), np.array([2, 1, 5, 2, 0, 1])
+    each = np.repeat(codes, counts)
+    assert whole(texts.pick(codes, counts=counts)) == whole(texts.pick(each))
+    assert whole(texts.pick(codes[:1], counts=counts[:1])) == whole(texts.pick(each[:2]))
+    assert whole(texts.pick(codes[1:2], counts=counts[1:2])) == [None]
+
+
+def test_numbers_in_runs() -> None:
+    first, halves, counts = np.array([7, -5, 0, 2**40]), np.array([2, 1, 4, 0]), np.array([3, 5, 0, 2])
+    assert counted(first, halves, counts).tolist() == [7, 8, 9, -5, -5, -4, -4, -3, 2**40, 2**40]
 
 
 def test_numbers_by_number() -> None:
@@ -111,8 +125,17 @@ def test_gathering_stops_where_there_is_no_room() -> None:
     codes = memoryview(np.array([0, 1], np.int32))
     arrays = (memoryview(texts.heap), memoryview(texts.starts), memoryview(texts.sizes), codes)
     offsets, progress = memoryview(np.zeros(3, np.int32)), memoryview(np.zeros(2, np.int64))
+    no_counts = memoryview(np.zeros(0, np.int64))
     for room, code in ((8, 0), (7, 1), (3, 1)):
-        assert kernel.gather.picked(*arrays, 0, 2, memoryview(np.zeros(room, np.uint8)), offsets) == code
+        out = memoryview(np.zeros(room, np.uint8))
+        assert kernel.gather.picked(*arrays, no_counts, 2, out, offsets) == code
+        assert kernel.gather.picked(*arrays, memoryview(np.array([1, 1])), 2, out, offsets) == code
+    assert (
+        kernel.gather.picked(*arrays, memoryview(np.array([1, 2])), 2, memoryview(bytearray(99)), offsets)
+        == 1
+    )
+    twice = memoryview(np.array([2, 2]))
+    assert kernel.gather.counted(twice, twice, twice, 2, memoryview(np.zeros(3, np.int64))) == 1
     members = memoryview(np.zeros(1, np.int32))
     two = memoryview(np.array([1, 1]))
     assert kernel.gather.listed(two, two, codes, 2, offsets, members, progress) == 1

@@ -22,7 +22,6 @@ from typing import NamedTuple
 from tests.live.scenarios import logs_folder, version
 from tests.live.servers import TOOL_ENVIRONMENT, mariadb_binaries, mysql_binaries
 
-
 MOST_PRINTED = 1 << 28
 
 

@@ -15,6 +15,7 @@ from gtidal.columnar.memory import offsets_room, room
 from gtidal.columnar.schemas import STRING, STRINGS, TIMESTAMP, UNSIGNED, VARIANT
 
 Array = np.ndarray[Any, Any]
+_NO_COUNTS = np.zeros(0, np.int64)
 
 
 def bitmap(valid: Array) -> pa.Buffer | None:
@@ -69,24 +70,29 @@ class Texts:
         sizes[[index for index, text in enumerate(texts) if text is None]] = NONE
         return Texts(np.frombuffer(b"".join(data) or b"\0", np.uint8), starts, sizes)
 
-    def pick(self, codes: Array, kind: pa.DataType = STRING) -> pa.Array:
-        """The texts of these numbers; below 0: null."""
+    def pick(self, codes: Array, kind: pa.DataType = STRING, counts: Array | None = None) -> pa.Array:
+        """The texts of these numbers; below 0: null. With ``counts``, each so many times."""
         codes = np.ascontiguousarray(codes, np.int32)
-        count = len(codes)
+        runs = len(codes)
+        count = runs if counts is None else int(counts.sum())
         if not len(self.sizes):
             return pa.nulls(count, kind)
+        each = memoryview(_NO_COUNTS if counts is None else counts)
         progress = memoryview(np.zeros(2, np.int64))
-        code = kernel.gather.measured(memoryview(self.sizes), memoryview(codes), count, progress)
+        code = kernel.gather.measured(memoryview(self.sizes), memoryview(codes), each, runs, progress)
         assert not code
         if progress[1] == count:
             return pa.nulls(count, kind)
         out, offsets = room(progress[0]), offsets_room(count)
         code = kernel.gather.picked(
-            memoryview(self.heap), memoryview(self.starts), memoryview(self.sizes), memoryview(codes), 0, count,
+            memoryview(self.heap), memoryview(self.starts), memoryview(self.sizes), memoryview(codes), each, runs,
             memoryview(out), memoryview(offsets),
         )  # fmt: skip
         assert not code
-        mask = bitmap((codes >= 0) & (self.sizes[codes] >= 0)) if progress[1] else None
+        mask = None
+        if progress[1]:
+            valid = (codes >= 0) & (self.sizes[codes] >= 0)
+            mask = bitmap(valid if counts is None else np.repeat(valid, counts))
         return pa.Array.from_buffers(kind, count, [mask, pa.py_buffer(offsets), pa.py_buffer(out)])
 
     def one(self, code: int, count: int) -> pa.Array:
@@ -103,6 +109,27 @@ def constant(text: str, count: int) -> pa.Array:
 def _repeated(text: str, count: int) -> pa.Array:
     """Kept, for every batch of a log has such columns; arrays never change."""
     return Texts.of([text]).one(0, count)
+
+
+def no_texts(count: int) -> pa.Array:
+    """Nothing but null."""
+    return _nulls(1 << max(count - 1, 0).bit_length()).slice(0, count)
+
+
+@lru_cache(maxsize=2)
+def _nulls(count: int) -> pa.Array:
+    return pa.nulls(count, STRING)
+
+
+def counted(first: Array, halves: Array, counts: Array) -> Array:
+    """Numbers (int64) in runs: the k-th of a run is its first and k times half of ``halves``, rounded down."""
+    out = room(8 * int(counts.sum())).view(np.int64)
+    code = kernel.gather.counted(
+        memoryview(np.ascontiguousarray(first, np.int64)), memoryview(np.ascontiguousarray(halves, np.int64)),
+        memoryview(counts), len(counts), memoryview(out),
+    )  # fmt: skip
+    assert not code
+    return out
 
 
 def picked_numbers(values: Array, codes: Array, kind: pa.DataType) -> pa.Array:

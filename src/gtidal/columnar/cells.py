@@ -22,22 +22,6 @@ MOST_CELLS = 1 << 20
 DONE, FULL, NOT_OURS, TOO_LARGE = range(4)
 
 
-@dataclass(slots=True)
-class Images:
-    """Some row images: of which events they are, and where their cells begin."""
-
-    count: int
-    event: Array
-    """By its place in the window."""
-    plan: Array
-    first_row: int
-    """How many rows of the first event were given before."""
-    refused: int | None = None
-    """The place of the event behind these that the kernel cannot read."""
-    refused_rows: int = 0
-    """How many rows of that event were given before it was refused."""
-
-
 class RowEvents:
     """Rows events of one window, by their places, as flat arrays for the kernel."""
 
@@ -55,6 +39,29 @@ class RowEvents:
 
     def images_per_row(self) -> Array:
         return (self.befores >= 0).astype(np.int32) + (self.afters >= 0)
+
+
+@dataclass(slots=True)
+class Images:
+    """Some row images: of which events they are, and where their cells begin."""
+
+    count: int
+    events: RowEvents
+    numbers: Array
+    """Of which of the events each is."""
+    first_row: int
+    """How many rows of the first event were given before."""
+    refused: int | None = None
+    """The place of the event behind these that the kernel cannot read."""
+    refused_rows: int = 0
+    """How many rows of that event were given before it was refused."""
+
+    def plans(self) -> Array:
+        return self.events.plans[self.numbers]
+
+    def place(self, image: int) -> int:
+        """Of its event in the window."""
+        return int(self.events.places[self.numbers[image]])
 
 
 class Cells:
@@ -106,7 +113,7 @@ class Cells:
             )
             stopped, pos, count = progress[0], progress[1], progress[2]
             numbers = self._image_event[:count]
-            images = Images(count, events.places[numbers], events.plans[numbers], given)
+            images = Images(count, events, numbers, given)
             resumed = given if stopped == first else 0
             in_this = int(np.count_nonzero(numbers == stopped)) if stopped < total else 0
             if code == NOT_OURS:
@@ -131,7 +138,7 @@ class Cells:
     def settle(self, window: Window, images: Images, actions: memoryview, arguments: memoryview) -> None:
         """Charsets, zero dates, what is only text. Images that the kernel cannot settle are cut off."""
         book = self.book
-        plans = memoryview(np.ascontiguousarray(images.plan))
+        plans = memoryview(images.plans())
         progress = self._progress
         progress[0], progress[1] = 0, self._heap_used
         while code := kernel.texts.settle(
@@ -149,7 +156,7 @@ class Cells:
     def settle_documents(self, window: Window, images: Images) -> None:
         """JSON and geometries, as VARIANT."""
         book = self.book
-        plans = memoryview(np.ascontiguousarray(images.plan))
+        plans = memoryview(images.plans())
         progress = self._progress
         progress[0], progress[1] = 0, self._heap_used
         while code := kernel.documents.settle(
@@ -170,13 +177,12 @@ class Cells:
 
     def cut(self, images: Images, image: int) -> None:
         """This image's event is not the kernel's: leave its images out, and what follows them for later."""
-        place = int(images.event[image])
-        first = int(np.searchsorted(images.event[: images.count], place))
-        images.refused = place
+        number = images.numbers[image]
+        first = int(np.searchsorted(images.numbers, number))
+        images.refused = images.place(image)
         images.refused_rows = images.first_row if first == 0 else 0
         images.count = first
-        images.event = images.event[:first]
-        images.plan = images.plan[:first]
+        images.numbers = images.numbers[:first]
 
 
 def count_rows(followed: Followed, places: Array, book: PlanBook, file: str) -> Array:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from gtidal.columnar import kernel
-from gtidal.columnar.arrays import Array, Texts, booleans, from_values
+from gtidal.columnar.arrays import Array, Texts, from_values
 from gtidal.columnar.arrow_types import GEOMETRY, VECTOR, holds_text, list_of, logical_type, spark_type
 from gtidal.columnar.cells import FULL, Cells, Images
-from gtidal.columnar.codes import ShapeCode
+from gtidal.columnar.codes import ShapeCode, State
 from gtidal.columnar.memory import offsets_room, room
 from gtidal.columnar.plan import Plan, PlanBook
 from gtidal.columnar.schemas import STRING, VARIANT
@@ -25,7 +25,10 @@ from gtidal.columns.meanings import Meaning
 from gtidal.columns.types import Column
 from gtidal.errors import DecodeError
 
-SIGNED, UNSIGNED, TWO_SLOTS = range(3)
+NUMBER, SIGNED, UNSIGNED, TWO_SLOTS, TEXT, LABEL = range(6)
+"""What the kernel makes of slots (kernel/lanes.py)."""
+ANY_BYTES, SOME_TEXT, UTF8_TEXT = range(3)
+WAY_SIZE = 10
 MOST_BYTES = 2**31 - 1
 UTF8 = ("utf8mb3", "utf8mb4")
 BYTE_SIZE = {
@@ -54,25 +57,6 @@ class Block:
     def count(self) -> int:
         return self.images.count
 
-    def numbers(self, slot: int, size: int) -> tuple[Array, Array | None]:
-        """The low bytes of a slot; and which are valid, None for all."""
-        cells, count = self.cells, self.count
-        out, valid = room(count * size), np.empty(count, np.uint8)
-        nulls = kernel.lanes.numbers(
-            memoryview(cells.slots), memoryview(cells.states), memoryview(cells.image_cell), slot, count, size,
-            memoryview(out), 0, memoryview(valid),
-        )  # fmt: skip
-        return out, valid if nulls else None
-
-    def wide(self, slot: int, kind: int) -> tuple[Array, Array | None]:
-        cells, count = self.cells, self.count
-        out, valid = room(16 * count).view(np.int64), np.empty(count, np.uint8)
-        nulls = kernel.lanes.wide(
-            memoryview(cells.slots), memoryview(cells.states), memoryview(cells.image_cell), slot, count, kind,
-            memoryview(out), 0, memoryview(valid),
-        )  # fmt: skip
-        return out, valid if nulls else None
-
 
 def _mask(valid: Array | None) -> pa.Buffer | None:
     return None if valid is None else pa.py_buffer(np.packbits(valid.astype(bool), bitorder="little"))
@@ -91,6 +75,30 @@ class Room:
         self._per_row = used / max(count, 1)
 
 
+class Way(NamedTuple):
+    """How the kernel makes a column: three of the numbers that kernel/lanes.py tells of."""
+
+    kind: int
+    slot: int
+    size: int
+
+
+class Flat(NamedTuple):
+    """What the kernel made of a column: numbers, or offsets and text."""
+
+    rows: int
+    values: pa.Buffer
+    mask: pa.Buffer | None
+    text: pa.Buffer
+
+    def array(self, kind: pa.DataType) -> pa.Array:
+        """Of numbers."""
+        return pa.Array.from_buffers(kind, self.rows, [self.mask, self.values])
+
+    def texts(self, kind: pa.DataType) -> pa.Array:
+        return pa.Array.from_buffers(kind, self.rows, [self.mask, self.values, self.text])
+
+
 class Lane:
     """How one column of a plan becomes an Arrow array of the merged schema's type."""
 
@@ -101,145 +109,120 @@ class Lane:
         self.own = logical_type(column)
         self.wanted = wanted
         self.images = images
-        self._unchecked = is_utf8(column)
-        self._room = Room()
+        self.room = Room()
         self._metadata_room = Room()
+        self.labels: list[bytes] = []
         # An integer can be made as wide as it is wanted at once.
         both = self.own in BYTE_SIZE and wanted in BYTE_SIZE
         if both and pa.types.is_integer(self.own) and pa.types.is_integer(wanted):
             self.own = wanted
-        self._make = self._maker()
+        self._target = spark_type(wanted, images)
+        self.way: Way | None = None
+        """None: it is made by itself."""
+        self._make: Callable[[Block], pa.Array] | None = None
+        self._finish: Callable[[Flat], pa.Array] = lambda flat: flat.array(self.own)
+        self._choose()
 
     def make(self, block: Block) -> pa.Array:
-        return adapt(self._make(block), self.own, self.wanted, self.images)
+        """A column that is made by itself."""
+        assert self._make is not None
+        return self._adapted(self._make(block))
 
-    def _maker(self) -> Callable[[Block], pa.Array]:
+    def finish(self, flat: Flat) -> pa.Array:
+        return self._adapted(self._finish(flat))
+
+    def _adapted(self, array: pa.Array) -> pa.Array:
+        return array if array.type == self._target else adapt(array, self.own, self.wanted, self.images)
+
+    def _choose(self) -> None:
         column = self.column
         match column.type.meaning:
             case Meaning.ENUM if column.labels is not None:
-                self._labels = Texts.of(["", *self._label_texts()])
-                return self._enum
+                self.labels = [b"", *self._label_texts()]
+                self.way = Way(LABEL, self.slot, len(self.labels))
+                self._finish = lambda flat: flat.texts(self.own)
             case Meaning.SET if column.labels is not None:
-                self._labels = Texts.of(self._label_texts())
-                return self._set
+                self._members = Texts.of(self._label_texts())
+                self.way = Way(NUMBER, self.slot, 8)
+                self._finish = self._set
             case Meaning.CHARACTERS | Meaning.COMPRESSED:
-                return self._text if holds_text(column) else self._bytes
+                self._be_text(STRING if holds_text(column) else pa.binary())
             case Meaning.JSON:
-                return self._document
+                self._make = self._document
             case Meaning.GEOMETRY:
-                return self._geometry
+                self._make = self._geometry
             case Meaning.VECTOR:
-                return self._vector
+                self.way = Way(TEXT, self.slot, ANY_BYTES)
+                self._finish = self._vector
             case Meaning.NULL | Meaning.UNKNOWN:
-                return lambda block: pa.nulls(block.count)
+                self._make = lambda block: pa.nulls(block.count)
+            case _:
+                self._choose_number()
+
+    def _choose_number(self) -> None:
         if self.own == pa.bool_():
-            return self._boolean
-        if self.shape is ShapeCode.LONG_DECIMAL:
-            return self._text
-        return self._wide if pa.types.is_decimal(self.own) else self._number
-
-    def _label_texts(self) -> list[str | bytes]:
-        return [decode_text(label, self.column.charset) for label in self.column.labels or ()]
-
-    # --- numbers
-
-    def _number(self, block: Block) -> pa.Array:
-        out, valid = block.numbers(self.slot, BYTE_SIZE[self.own])
-        return pa.Array.from_buffers(self.own, block.count, [_mask(valid), pa.py_buffer(out)])
-
-    def _boolean(self, block: Block) -> pa.Array:
-        out, valid = block.numbers(self.slot, 1)
-        return booleans(out, None if valid is None else valid.astype(bool))
-
-    def _wide(self, block: Block) -> pa.Array:
-        if self.shape is ShapeCode.WIDE_DECIMAL:
-            kind = TWO_SLOTS
+            self.way = Way(NUMBER, self.slot, 1)
+            self._finish = _booleans
+        elif self.shape is ShapeCode.LONG_DECIMAL:
+            self._be_text(STRING)
+        elif pa.types.is_decimal(self.own):
+            kind = UNSIGNED
+            if self.shape is ShapeCode.WIDE_DECIMAL:
+                kind = TWO_SLOTS
+            elif self.shape is ShapeCode.DECIMAL:
+                kind = SIGNED
+            self.way = Way(kind, self.slot, 16)
         else:
-            kind = SIGNED if self.shape is ShapeCode.DECIMAL else UNSIGNED
-        out, valid = block.wide(self.slot, kind)
-        return pa.Array.from_buffers(self.own, block.count, [_mask(valid), pa.py_buffer(out)])
+            self.way = Way(NUMBER, self.slot, BYTE_SIZE[self.own])
 
-    # --- labels
+    def _be_text(self, kind: pa.DataType) -> None:
+        checked = UTF8_TEXT if is_utf8(self.column) else SOME_TEXT
+        self.way = Way(TEXT, self.slot, checked if kind == STRING else ANY_BYTES)
+        self._finish = lambda flat: flat.texts(kind)
 
-    def _enum(self, block: Block) -> pa.Array:
-        out, valid = block.numbers(self.slot, 4)
-        codes = out.view(np.int32)
-        check(codes >= len(self._labels.sizes))
-        if valid is not None:
-            codes[valid == 0] = -1
-        return self._labels.pick(codes, self.own)
+    def _label_texts(self) -> list[bytes]:
+        texts = [decode_text(label, self.column.charset) for label in self.column.labels or ()]
+        return [text.encode() if isinstance(text, str) else bytes(text) for text in texts]
 
-    def _set(self, block: Block) -> pa.Array:
-        out, valid = block.numbers(self.slot, 8)
-        count, labels = block.count, len(self._labels.sizes)
-        bits = np.unpackbits(out.reshape(count, 8), axis=1, bitorder="little")
+    # --- from what the kernel made
+
+    def _set(self, flat: Flat) -> pa.Array:
+        count, labels = flat.rows, len(self._members.sizes)
+        bits = np.unpackbits(
+            np.frombuffer(flat.values, np.uint8).reshape(count, 8), axis=1, bitorder="little"
+        )
         check(bits[:, labels:].any(axis=1))
-        members = self._labels.pick(np.nonzero(bits)[1], self.own.value_type)
+        members = self._members.pick(np.nonzero(bits)[1], self.own.value_type)
         offsets = offsets_room(count)
         np.cumsum(bits.sum(axis=1), out=offsets[1:])
-        kind = list_of(self.own.value_type)
-        buffers = [_mask(valid), pa.py_buffer(offsets)]
-        return pa.ListArray.from_buffers(kind, count, buffers, children=[members])
+        buffers = [flat.mask, pa.py_buffer(offsets)]
+        return pa.ListArray.from_buffers(list_of(self.own.value_type), count, buffers, children=[members])
 
-    # --- bytes
-
-    def _spans(self, block: Block) -> tuple[Array, Array, Array, int]:
-        """Bytes, offsets, states of validity, how many nulls."""
-        cells, count = block.cells, block.count
-        offsets, valid = offsets_room(count), np.empty(count, np.uint8)
-        size = self._room.first(count)
-        while True:
-            out = room(size)
-            nulls = kernel.lanes.spans(
-                memoryview(block.window.data), memoryview(cells.heap), memoryview(cells.slots),
-                memoryview(cells.states), memoryview(cells.image_cell), self.slot, count, memoryview(out),
-                memoryview(offsets), 0, memoryview(valid),
-            )  # fmt: skip
-            if nulls >= 0:
-                self._room.was(int(offsets[-1]), count)
-                return out, offsets, valid, nulls
-            size = larger(size)
-
-    def _span_array(self, block: Block, kind: pa.DataType) -> pa.Array:
-        out, offsets, valid, nulls = self._spans(block)
-        if kind == STRING:
-            check(valid == 2)
-            if self._unchecked:
-                image = kernel.lanes.first_untext(memoryview(out), memoryview(offsets), block.count)
-                if image >= 0:
-                    raise Unfit(image)
-        mask = _mask(valid) if nulls else None
-        return pa.Array.from_buffers(kind, block.count, [mask, pa.py_buffer(offsets), pa.py_buffer(out)])
-
-    def _text(self, block: Block) -> pa.Array:
-        return self._span_array(block, STRING)
-
-    def _bytes(self, block: Block) -> pa.Array:
-        return self._span_array(block, pa.binary())
-
-    def _vector(self, block: Block) -> pa.Array:
-        out, offsets, valid, nulls = self._spans(block)
+    def _vector(self, flat: Flat) -> pa.Array:
+        offsets = np.frombuffer(flat.values, np.int32)
         check(offsets[1:] % 4 != 0)
-        values = pa.Array.from_buffers(pa.float32(), int(offsets[-1]) // 4, [None, pa.py_buffer(out)])
-        buffers = [_mask(valid) if nulls else None, pa.py_buffer(offsets // 4)]
-        return pa.ListArray.from_buffers(VECTOR, block.count, buffers, children=[values])
+        values = pa.Array.from_buffers(pa.float32(), int(offsets[-1]) // 4, [None, flat.text])
+        buffers = [flat.mask, pa.py_buffer(offsets // 4)]
+        return pa.ListArray.from_buffers(VECTOR, flat.rows, buffers, children=[values])
+
+    # --- geometries
 
     def _geometry(self, block: Block) -> pa.Array:
         cells, count = block.cells, block.count
         srids, offsets = np.empty(count, np.int32), offsets_room(count)
         valid = np.empty(count, np.uint8)
-        size = self._room.first(count)
+        size = self.room.first(count)
         while True:
             out = room(size)
             nulls = kernel.lanes.geometries(
                 memoryview(block.window.data), memoryview(cells.slots), memoryview(cells.states),
                 memoryview(cells.image_cell), self.slot, count, memoryview(srids), memoryview(out),
-                memoryview(offsets), 0, memoryview(valid),
+                memoryview(offsets), memoryview(valid),
             )  # fmt: skip
             if nulls >= 0:
                 break
             size = larger(size)
-        self._room.was(int(offsets[-1]), count)
+        self.room.was(int(offsets[-1]), count)
         check(valid == 3)
         short = valid == 2
         fields = [
@@ -258,7 +241,7 @@ class Lane:
         cells, count = block.cells, block.count
         value_offsets, metadata_offsets = offsets_room(count), offsets_room(count)
         valid = np.empty(count, np.uint8)
-        value = room(self._room.first(count))
+        value = room(self.room.first(count))
         metadata = room(self._metadata_room.first(count))
         progress = memoryview(np.zeros(2, np.int64))
         while code := kernel.documents.column(
@@ -269,7 +252,7 @@ class Lane:
             if code != FULL:
                 raise Unfit(progress[0])
             value, metadata = longer(value), longer(metadata)
-        self._room.was(int(value_offsets[-1]), count)
+        self.room.was(int(value_offsets[-1]), count)
         self._metadata_room.was(int(metadata_offsets[-1]), count)
         fields = [
             pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
@@ -283,6 +266,86 @@ class Lane:
             return from_values(texts)
         mask = _mask(valid) if progress[1] else None
         return pa.StructArray.from_buffers(VARIANT, count, [mask], children=fields)
+
+
+def _booleans(flat: Flat) -> pa.Array:
+    bits = np.packbits(np.frombuffer(flat.values, np.uint8).astype(bool), bitorder="little")
+    return pa.Array.from_buffers(pa.bool_(), flat.rows, [flat.mask, pa.py_buffer(bits)])
+
+
+class Columns:
+    """The columns of images that share a layout. Most are made by one call of the kernel, into one buffer."""
+
+    def __init__(self, lanes: Sequence[Lane]) -> None:
+        self._lanes = lanes
+        self._flat = [lane for lane in lanes if lane.way is not None]
+        self._ways = np.zeros((len(self._flat), WAY_SIZE), np.int64)
+        self._widths = np.zeros(len(self._flat), np.int64)
+        """Of what a row takes in the column's values."""
+        labels: list[bytes] = []
+        for number, lane in enumerate(self._flat):
+            assert lane.way is not None
+            self._ways[number, :3] = lane.way
+            self._ways[number, 7] = len(labels)
+            self._widths[number] = lane.way.size if lane.way.kind < TEXT else 4
+            labels += lane.labels
+        texts = Texts.of(labels)
+        self._labels = texts.starts | texts.sizes << 32
+        self._label_heap = texts.heap
+
+    def make(self, block: Block) -> list[pa.Array]:
+        flat = iter(self._made(block) if self._flat else ())
+        return [lane.make(block) if lane.way is None else lane.finish(next(flat)) for lane in self._lanes]
+
+    def _made(self, block: Block) -> list[Flat]:
+        cells, count, ways = block.cells, block.count, self._ways
+        sizes = np.zeros((len(ways), 3), np.int64)  # of values, bitmap, and room for text
+        sizes[:, 0] = self._widths * (count + (ways[:, 0] >= TEXT))
+        sizes[:, 1] = (count + 7) >> 3
+        sizes[:, 2] = [self._room_for(lane, count) for lane in self._flat]
+        progress = memoryview(np.zeros(2, np.int64))
+        while True:
+            places = (sizes + 63) & -64
+            ends = np.cumsum(places).reshape(places.shape)
+            ways[:, 3:6] = ends - places
+            ways[:, 6] = ways[:, 5] + sizes[:, 2]
+            out = room(int(ends[-1, -1]))
+            code = kernel.lanes.columns(
+                memoryview(block.window.data), memoryview(cells.heap), memoryview(cells.slots), memoryview(cells.states),
+                memoryview(cells.image_cell), count, memoryview(ways.reshape(-1)), memoryview(self._labels),
+                memoryview(self._label_heap), memoryview(out), progress,
+            )  # fmt: skip
+            if not code:
+                break
+            if code != FULL:
+                raise Unfit(progress[0])
+            number = progress[1]
+            sizes[number, 2] = bytes_of(block, self._flat[number].slot)
+        whole = pa.py_buffer(out)
+        found = []
+        for lane, place, size in zip(self._flat, ways.tolist(), sizes.tolist(), strict=True):
+            values, bitmap, text, nulls, used = place[3], place[4], place[5], place[8], place[9]
+            if place[0] == TEXT:
+                lane.room.was(used, count)
+            mask = whole.slice(bitmap, size[1]) if nulls else None
+            found.append(Flat(count, whole.slice(values, size[0]), mask, whole.slice(text, used)))
+        return found
+
+    def _room_for(self, lane: Lane, count: int) -> int:
+        """For text; what is not used is not touched."""
+        if lane.labels:
+            return count * max(map(len, lane.labels))
+        return lane.room.first(count) if lane.way is not None and lane.way.kind == TEXT else 0
+
+
+def bytes_of(block: Block, slot: int) -> int:
+    """How many bytes the spans of a column have."""
+    cells = block.cells.image_cell[: block.count] + slot
+    is_span = np.isin(block.cells.states[cells], (State.VALUE, State.RAW, State.HEAP, State.HEAP_BYTES))
+    size = int((block.cells.slots[cells] >> 32)[is_span].sum())
+    if size > MOST_BYTES:
+        raise DecodeError("a column of more than 2 GiB in one batch")
+    return size
 
 
 def check(unfit: Any) -> None:

@@ -4,20 +4,32 @@ cimport gtidal.columnar.kernel.machine as machine
 
 
 @cython.locals(
-    total=cython.longlong, nulls=cython.longlong, texts=cython.longlong, i=cython.longlong, code=cython.longlong,
-    size=cython.longlong,
+    at=cython.longlong, room=cython.longlong, r=cython.longlong, count=cython.longlong, number=cython.longlong,
+    step=cython.longlong, k=cython.longlong,
 )
-cpdef int measured(
-    const long long[::1] sizes, const int[::1] codes, long long count, long long[::1] progress
+cpdef int counted(
+    const long long[::1] first, const long long[::1] halves, const long long[::1] counts, long long runs,
+    long long[::1] out
 ) noexcept
 
 @cython.locals(
-    used=cython.longlong, room=cython.longlong, end=cython.longlong, texts=cython.longlong, i=cython.longlong,
-    code=cython.longlong, size=cython.longlong, start=cython.longlong,
+    total=cython.longlong, nulls=cython.longlong, texts=cython.longlong, single=cython.int, r=cython.longlong,
+    code=cython.longlong, count=cython.longlong, size=cython.longlong,
+)
+cpdef int measured(
+    const long long[::1] sizes, const int[::1] codes, const long long[::1] counts, long long runs,
+    long long[::1] progress
+) noexcept
+
+@cython.locals(
+    used=cython.longlong, room=cython.longlong, end=cython.longlong, texts=cython.longlong, places=cython.longlong,
+    single=cython.int, at=cython.longlong, source="const unsigned char *", target="unsigned char *",
+    r=cython.longlong, code=cython.longlong, count=cython.longlong, size=cython.longlong, start=cython.longlong,
+    k=cython.longlong,
 )
 cpdef int picked(
     const unsigned char[::1] data, const long long[::1] starts, const long long[::1] sizes, const int[::1] codes,
-    long long first, long long count, unsigned char[::1] out, int[::1] offsets
+    const long long[::1] counts, long long runs, unsigned char[::1] out, int[::1] offsets
 ) noexcept
 
 @cython.locals(nulls=cython.longlong, there=cython.longlong, i=cython.longlong, code=cython.longlong)

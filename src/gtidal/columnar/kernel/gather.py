@@ -12,48 +12,89 @@ except ImportError:  # it is needed to compile only
     import gtidal.columnar.kernel.without_cython as cython
 
 
-def measured(sizes, codes, count, progress):
-    """How many bytes the texts of these codes have, and how many are null: in progress[0] and progress[1]."""
+def counted(first, halves, counts, runs, out):
+    """Numbers in runs: the k-th of run r is ``first[r] + k * halves[r] / 2``, rounded down."""
+    with cython.nogil:
+        at = 0
+        room = out.shape[0]
+        for r in range(runs):
+            count = counts[r]
+            if count > room - at:
+                return 1
+            number = first[r]
+            step = halves[r]
+            if step == 0:
+                for k in range(count):
+                    out[at + k] = number
+            else:
+                for k in range(count):
+                    out[at + k] = number + (k * step >> 1)
+            if count > 0:
+                at += count
+        return 0
+
+
+def measured(sizes, codes, counts, runs, progress):
+    """How many bytes the texts of these codes have, and how many are null: in progress[0] and progress[1]. The code of
+    run r stands for ``counts[r]`` texts, for one where there are no counts."""
     with cython.nogil:
         total = 0
         nulls = 0
         texts = sizes.shape[0]
-        for i in range(count):
-            code = codes[i]
+        single = counts.shape[0] == 0
+        for r in range(runs):
+            code = codes[r]
             if code >= texts:
                 return 1
+            count = 1 if single else counts[r]
             size = sizes[code] if code >= 0 else -1
             if size >= 0:
-                total += size
+                total += size * count
             else:
-                nulls += 1
+                nulls += count
         progress[0] = total
         progress[1] = nulls
         return 0
 
 
-def picked(data, starts, sizes, codes, first, count, out, offsets):
-    """The texts ``codes[first]`` and following: text k is ``sizes[k]`` bytes at ``starts[k]`` of ``data``. A code or a
-    size below 0 is null, which has no bytes. ``offsets`` gets one entry more than there are texts."""
+def picked(data, starts, sizes, codes, counts, runs, out, offsets):
+    """The texts of codes in runs: text k is ``sizes[k]`` bytes at ``starts[k]`` of ``data``. A code or a size below 0 is
+    null, which has no bytes. ``offsets`` gets one entry more than there are texts."""
     with cython.nogil:
         used = 0
         room = out.shape[0]
         end = data.shape[0]
         texts = starts.shape[0]
+        places = offsets.shape[0]
+        single = counts.shape[0] == 0
         offsets[0] = 0
-        for i in range(count):
-            code = codes[first + i]
+        at = 1
+        source = machine.place(data)
+        target = machine.room(out)
+        for r in range(runs):
+            code = codes[r]
+            count = 1 if single else counts[r]
+            if count > places - at:
+                return 1
+            size = 0
+            start = 0
             if code >= 0:
                 if code >= texts:
                     return 1
-                size = sizes[code]
-                if size > 0:
+                if sizes[code] > 0:
+                    size = sizes[code]
                     start = starts[code]
-                    if size > room - used or start < 0 or size > end - start:
+                    if start < 0 or size > end - start:
                         return 1
-                    machine.copy(out, used, data, start, size)
+            for k in range(count):
+                if size:
+                    if size > room - used:
+                        return 1
+                    machine.copy_near(target, used, room, source, start, end, size)
                     used += size
-            offsets[i + 1] = used
+                offsets[at + k] = used
+            if count > 0:
+                at += count
         return 0
 
 

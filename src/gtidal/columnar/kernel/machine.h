@@ -53,6 +53,24 @@ GTIDAL_INLINE void gtidal_copy(unsigned char *to, const unsigned char *from, siz
     }
 }
 
+/* The same where what lies behind is free to read and to write, so that nothing has to be decided by the size: lengths
+ * of texts cannot be foreseen. The rooms are what there is from here on, at least the size. */
+GTIDAL_INLINE void gtidal_copy_near(unsigned char *to, size_t to_room, const unsigned char *from, size_t from_room,
+                                    size_t size)
+{
+    if (size > 128 || to_room < size + 32 || from_room < size + 32) {
+        gtidal_copy(to, from, size);
+        return;
+    }
+    size_t done = 0;
+    do {
+        unsigned char piece[32];
+        memcpy(piece, from + done, 32);
+        memcpy(to + done, piece, 32);
+        done += 32;
+    } while (done < size);
+}
+
 /* Whether bytes are the same: mostly some dozens, for which a call costs more than it saves. */
 GTIDAL_INLINE int gtidal_same(const unsigned char *one, const unsigned char *other, size_t size)
 {
@@ -114,6 +132,14 @@ GTIDAL_INLINE void gtidal_put_long(unsigned char *to, uint64_t number)
     number = __builtin_bswap64(number);
 #endif
     memcpy(to, &number, 8);
+}
+
+GTIDAL_INLINE void gtidal_put_word(unsigned char *to, uint32_t number)
+{
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    number = __builtin_bswap32(number);
+#endif
+    memcpy(to, &number, 4);
 }
 
 GTIDAL_INLINE void gtidal_put_short(unsigned char *to, uint16_t number)

@@ -4,10 +4,14 @@ from libc.string cimport memcpy
 cdef extern from "machine.h" nogil:
     unsigned int gtidal_crc32(const unsigned char *data, size_t size)
     void gtidal_copy(unsigned char *to, const unsigned char *origin, size_t size)
+    void gtidal_copy_near(
+        unsigned char *to, size_t to_room, const unsigned char *origin, size_t from_room, size_t size
+    )
     int gtidal_same(const unsigned char *one, const unsigned char *other, size_t size)
     int gtidal_is_ascii(const unsigned char *data, size_t size)
     void gtidal_prefetch(const void *place)
     void gtidal_put_short(unsigned char *to, unsigned short number)
+    void gtidal_put_word(unsigned char *to, unsigned int number)
     void gtidal_put_long(unsigned char *to, unsigned long long number)
     unsigned long long gtidal_get_big(const unsigned char *data)
 
@@ -71,6 +75,18 @@ cdef inline void copy_raw(
 ) noexcept nogil:
     gtidal_copy(target + at, data + pos, <size_t> size)
 
+cdef inline void copy_near(
+    unsigned char *target, long long at, long long target_end, const unsigned char *data, long long pos,
+    long long end, long long size
+) noexcept nogil:
+    gtidal_copy_near(
+        target + at, <size_t> (target_end - at), data + pos, <size_t> (end - pos), <size_t> size
+    )
+
+cdef inline void prefetch_raw(const unsigned char *data, long long pos) noexcept nogil:
+    gtidal_prefetch(data + pos)
+    gtidal_prefetch(data + pos + 64)
+
 cdef inline bint ascii_raw(const unsigned char *data, long long pos, long long size) noexcept nogil:
     return gtidal_is_ascii(data + pos, <size_t> size)
 
@@ -81,6 +97,9 @@ cdef inline bint same_raw(
 
 cdef inline void put_short_raw(unsigned char *target, long long at, long long number) noexcept nogil:
     gtidal_put_short(target + at, <unsigned short> number)
+
+cdef inline void put_word_raw(unsigned char *target, long long at, long long number) noexcept nogil:
+    gtidal_put_word(target + at, <unsigned int> number)
 
 cdef inline void put_long_raw(unsigned char *target, long long at, long long number) noexcept nogil:
     gtidal_put_long(target + at, <unsigned long long> number)

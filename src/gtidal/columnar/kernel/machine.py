@@ -68,6 +68,7 @@ copy_raw = copy
 same_raw = same
 ascii_raw = is_ascii
 word_raw = word_at
+prefetch_raw = prefetch
 put_short_raw = put_short
 put_long_raw = put_long
 long_raw = long_at
@@ -76,6 +77,17 @@ long_raw = long_at
 def big_raw(data, pos):
     """Eight bytes, big-endian, unsigned."""
     return int.from_bytes(data[pos : pos + 8], "big")
+
+
+def copy_near(target, at, target_end, data, pos, end, size):
+    """Copy bytes, perhaps none. ``target_end`` and ``end`` are where the two end: up to there, what follows is free to be
+    written over, and to be read."""
+    target[at : at + size] = data[pos : pos + size]
+
+
+def put_word_raw(target, at, number):
+    """The low four bytes of a number, least significant first."""
+    target[at : at + 4] = (number & 0xFFFFFFFF).to_bytes(4, "little")
 
 
 def short_raw(data, pos):

@@ -12,6 +12,7 @@ from gtidal.columnar import kernel
 from gtidal.columnar.arrays import (
     Array,
     Texts,
+    counted,
     from_values,
     lists_by_code,
     numbers,
@@ -30,11 +31,9 @@ from gtidal.columnar.variant import ImageEncoder, json_text
 from gtidal.columnar.views.row_events import (
     DELETE,
     INSERT,
-    OPERATION_OF_TYPE,
-    UPDATE,
     ChangeBlock,
+    ImageRuns,
     RowEventReader,
-    first_images,
 )
 from gtidal.errors import DecodeError, GtidalError
 from gtidal.events.images import apply_json_diffs
@@ -63,8 +62,15 @@ class Odd(NamedTuple):
 class ViewBlock(ChangeBlock):
     """Some changes of one window, and the columns that are made of them."""
 
-    def __init__(self, reader: ChangeReader, followed: Followed, events: Array, rows: Array) -> None:
-        super().__init__(reader.file, followed, events, rows)
+    def __init__(
+        self,
+        reader: ChangeReader,
+        followed: Followed,
+        events: Array,
+        rows: Array,
+        counts: Array | None = None,
+    ) -> None:
+        super().__init__(reader.file, followed, events, rows, counts)
         self.reader = reader
 
     def batch(self, columns: Sequence[str]) -> pa.RecordBatch:
@@ -72,32 +78,35 @@ class ViewBlock(ChangeBlock):
         return pa.RecordBatch.from_arrays(arrays, schema=self.reader.schema)
 
     def make_timestamp(self) -> pa.Array:
-        return timestamps(self.index.timestamps[self.events] * _SECOND)
+        return timestamps(self.spread(self.index.timestamps[self.events] * _SECOND))
 
     def make_server_id(self) -> pa.Array:
-        return numbers(self.index.server_ids[self.events], BIGINT)
+        return numbers(self.spread(self.index.server_ids[self.events]), BIGINT)
 
 
 class RowBlock(ViewBlock):
     """Changes that the kernel made."""
 
     def __init__(
-        self,
-        reader: ChangeReader,
-        followed: Followed,
-        events: Array,
-        rows: Array,
-        images: Images,
-        changes: Array,
+        self, reader: ChangeReader, followed: Followed, images: Images, runs: ImageRuns, first: Array
     ) -> None:
-        super().__init__(reader, followed, events, rows)
-        self.operations = OPERATION_OF_TYPE[self.index.types[events]]
-        self.plans = followed.lanes.event_plan[events]
-        self.befores = np.where(self.operations == INSERT, -1, changes).astype(np.int32)
-        afters = np.where(self.operations == UPDATE, changes + 1, changes)
-        self.afters = np.where(self.operations == DELETE, -1, afters).astype(np.int32)
+        """``first``: the number of each run's first change."""
+        self.operations = runs.operations
+        counts = None if len(first) == runs.changes.sum() else runs.changes
+        rows = first if counts is None else counted(first, np.full_like(first, 2), counts)
+        super().__init__(reader, followed, runs.events, rows, counts)
+        self.plans = followed.lanes.event_plan[runs.events]
+        self.befores = self._chosen(runs.starts, runs.is_update, self.operations != INSERT)
+        self.afters = self._chosen(runs.starts + runs.is_update, runs.is_update, self.operations != DELETE)
         self.images = images
         self._variants: dict[str, pa.Array] = {}
+
+    def _chosen(self, starts: Array, is_update: Array, has_one: Array) -> Array:
+        """Of each change the image of one side, -1 if there is none; those of a run begin at ``starts``."""
+        first = np.where(has_one, starts, -1)
+        if self.counts is not None:
+            first = counted(first, np.where(has_one, 2 << is_update, 0), self.counts)
+        return first.astype(np.int32)
 
     def write(self) -> bool:
         """Write the images. False: one could not be written, and was cut off together with those behind it."""
@@ -110,23 +119,28 @@ class RowBlock(ViewBlock):
         return True
 
     def make_schema(self) -> pa.Array:
-        return Texts.of([printable(plan.table.schema) for plan in self.reader.book.plans]).pick(self.plans)
+        return Texts.of([printable(plan.table.schema) for plan in self.reader.book.plans]).pick(
+            self.plans, counts=self.counts
+        )
 
     def make_table(self) -> pa.Array:
-        return Texts.of([printable(plan.table.table) for plan in self.reader.book.plans]).pick(self.plans)
+        return Texts.of([printable(plan.table.table) for plan in self.reader.book.plans]).pick(
+            self.plans, counts=self.counts
+        )
 
     def make_op(self) -> pa.Array:
-        return _OPERATION_TEXTS.pick(self.operations)
+        return _OPERATION_TEXTS.pick(self.operations, counts=self.counts)
 
     def make_key(self) -> pa.Array:
-        return lists_by_code([plan.key for plan in self.reader.book.plans], self.plans)
+        plans = self.plans if self.counts is None else np.repeat(self.plans, self.counts)
+        return lists_by_code([plan.key for plan in self.reader.book.plans], plans)
 
     def make_query(self) -> pa.Array:
         lanes = self.followed.lanes
         numbers_of_texts = lanes.event_query[self.events]
         codes = np.where(numbers_of_texts > 0, numbers_of_texts, -1)
         texts = Texts(lanes.heap, lanes.query_start, lanes.query_size)
-        return text_or_escaped(texts.pick(codes, pa.binary()))
+        return text_or_escaped(texts.pick(codes, pa.binary(), self.counts))
 
     def make_before(self) -> pa.Array:
         return self._variants["before"]
@@ -191,23 +205,20 @@ class ChangeReader(RowEventReader[Odd]):
             cells.settle(window, images, book.text_action.view, book.text_argument.view)
             cells.settle_documents(window, images)
         numbered = self.row_numbers.state
-        block = self._row_block(followed, images, skipped)
-        while images.count and not block.write():
+        while images.count:
             self.row_numbers.state = numbered
-            block = self._row_block(followed, images, skipped)
-        return block.batch(self.columns) if images.count else None
-
-    def _row_block(self, followed: Followed, images: Images, skipped: Array | None) -> RowBlock:
-        operations = OPERATION_OF_TYPE[followed.window.index.types[images.event]]
-        changes = np.flatnonzero(first_images(operations))
-        events = images.event[changes]
-        return RowBlock(self, followed, events, self.number(followed, events, skipped), images, changes)
+            runs = ImageRuns(followed, images)
+            first = self.number(followed, runs.events, runs.changes, skipped)
+            block = RowBlock(self, followed, images, runs, first)
+            if block.write():
+                return block.batch(self.columns)
+        return None
 
     def variants(self, followed: Followed, images: Images, chosen: Array) -> pa.Array | None:
         """The chosen images; None if one could not be written, which is then cut off."""
         code, row = self._write(followed, images, chosen)
         if code == TOO_LARGE:
-            place = int(images.event[chosen[row]])
+            place = images.place(int(chosen[row]))
             raise DecodeError(
                 "a row of more than 128 MiB as VARIANT; the typed rows of its table hold it",
                 file=self.file,
@@ -249,7 +260,7 @@ class ChangeReader(RowEventReader[Odd]):
                 memoryview(cells.slots),
                 memoryview(cells.states),
                 memoryview(cells.image_cell),
-                memoryview(np.ascontiguousarray(images.plan)),
+                memoryview(images.plans()),
                 memoryview(cells.image_keys),
                 memoryview(np.ascontiguousarray(chosen, np.int32)),
                 0,
@@ -317,7 +328,8 @@ class ChangeReader(RowEventReader[Odd]):
 
     def odd_batch(self, followed: Followed, changes: list[Odd], skipped: Array | None) -> pa.RecordBatch:
         places = np.array([change.place for change in changes])
-        return OddBlock(self, followed, changes, self.number(followed, places, skipped)).batch(self.columns)
+        rows = self.number(followed, places, np.ones(len(changes), np.int64), skipped)
+        return OddBlock(self, followed, changes, rows).batch(self.columns)
 
 
 def _odd_statement(place: int, statement: Statement) -> Odd:

@@ -14,12 +14,12 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from gtidal.columnar.arrays import Array, Texts, constant, numbers, timestamps
+from gtidal.columnar.arrays import Array, Texts, constant, counted, no_texts, numbers, timestamps
 from gtidal.columnar.cells import Cells, Images, RowEvents, count_rows, reference_rows
 from gtidal.columnar.codes import NONE, OUTCOMES, Txn
 from gtidal.columnar.following import IS_ROWS, Followed
 from gtidal.columnar.plan import PlanBook
-from gtidal.columnar.schemas import BIGINT, STRING
+from gtidal.columnar.schemas import BIGINT
 from gtidal.columnar.selection import Selector
 from gtidal.columnar.statements import Statement, statement_of
 from gtidal.errors import DecodeError, GtidalError, MissingTableMap
@@ -45,42 +45,52 @@ Odd = TypeVar("Odd", bound=HasPlace)
 
 
 class ChangeBlock:
-    """Some changes of one window: of which event each is, and its number in its transaction."""
+    """Some changes of one window, in runs that share an event; and the columns that are made of them."""
 
-    def __init__(self, file: str, followed: Followed, events: Array, rows: Array) -> None:
+    def __init__(
+        self, file: str, followed: Followed, events: Array, rows: Array, counts: Array | None = None
+    ) -> None:
         self.file = file
         self.followed = followed
         self.index = followed.window.index
         self.events = events
-        """The place of each change's event."""
+        """The place of each run's event."""
+        self.counts = counts
+        """How many rows each run has; None: one each."""
         self.rows = rows
         """The number of each change in its transaction."""
         self.transactions = followed.lanes.event_txn[events]
 
     def __len__(self) -> int:
-        return len(self.events)
+        return len(self.rows)
+
+    def spread(self, values: Array) -> Array:
+        """A value of each run for all its rows."""
+        return values if self.counts is None else counted(values, np.zeros_like(values), self.counts)
 
     def of_transaction(self, place: Txn) -> Array:
+        """For each run."""
         return self.followed.rows[:, place][self.transactions]
 
     def text_of_transaction(self, start: Txn, size: Txn) -> pa.Array:
         rows = self.followed.rows
-        return Texts(self.followed.lanes.heap, rows[:, start], rows[:, size]).pick(self.transactions)
+        texts = Texts(self.followed.lanes.heap, rows[:, start], rows[:, size])
+        return texts.pick(self.transactions, counts=self.counts)
 
     def make_file(self) -> pa.Array:
         return constant(self.file, len(self))
 
     def make_position(self) -> pa.Array:
-        return numbers(self.index.positions[self.events], BIGINT)
+        return numbers(self.spread(self.index.positions[self.events]), BIGINT)
 
     def make_row(self) -> pa.Array:
         return numbers(self.rows, BIGINT)
 
     def make_transaction_position(self) -> pa.Array:
-        return numbers(self.of_transaction(Txn.POSITION), BIGINT)
+        return numbers(self.spread(self.of_transaction(Txn.POSITION)), BIGINT)
 
     def make_commit_timestamp(self) -> pa.Array:
-        return timestamps(self.of_transaction(Txn.IMMEDIATE_TIMESTAMP))
+        return timestamps(self.spread(self.of_transaction(Txn.IMMEDIATE_TIMESTAMP)))
 
     def make_gtid(self) -> pa.Array:
         return self.text_of_transaction(Txn.GTID, Txn.GTID_SIZE)
@@ -89,11 +99,11 @@ class ChangeBlock:
         outcomes = self.followed.rows[:, Txn.OUTCOME]
         if (outcomes == outcomes[0]).all():
             return constant(OUTCOMES[int(outcomes[0])], len(self))
-        return _OUTCOME_TEXTS.pick(outcomes[self.transactions])
+        return _OUTCOME_TEXTS.pick(outcomes[self.transactions], counts=self.counts)
 
     def make_xa(self) -> pa.Array:
         if (self.followed.rows[:, Txn.XA_SIZE] == NONE).all():
-            return pa.nulls(len(self), STRING)
+            return no_texts(len(self))
         return self.text_of_transaction(Txn.XA, Txn.XA_SIZE)
 
 
@@ -104,23 +114,10 @@ class RowNumbers:
         self.state: tuple[int, int] = (-1, 0)
         """The position of the last transaction seen, and the number of its next change."""
 
-    def number(self, positions: Array, passed_over: Array | None = None) -> Array:
-        """For changes in order, by their transactions' positions. ``passed_over``: how many rows of the transaction
-        stand before each and are not shown, counted within these changes and those before them."""
-        count = len(positions)
-        if not count:
-            return np.zeros(0, np.int64)
-        begins = np.flatnonzero(np.concatenate(([True], positions[1:] != positions[:-1])))
-        first = np.repeat(begins, np.diff(np.append(begins, count)))
-        rows = np.arange(count, dtype=np.int64) - first
-        position, following = self.state
-        if int(positions[0]) == position:
-            rows[: int(begins[1]) if len(begins) > 1 else count] += following
-        self.state = int(positions[-1]), int(rows[-1]) + 1
-        return rows if passed_over is None else rows + passed_over
-
-    def number_runs(self, positions: Array, changes: Array, passed_over: Array | None = None) -> Array:
-        """As ``number``, for events with some changes each: the number of each event's first one."""
+    def number(self, positions: Array, changes: Array, passed_over: Array | None = None) -> Array:
+        """For events in order with some changes each, by their transactions' positions: the number of each event's first
+        one. ``passed_over``: how many rows of the transaction stand before each event and are not shown, counted within
+        these events and those before them."""
         before = np.cumsum(changes) - changes
         begins = np.concatenate(([True], positions[1:] != positions[:-1]))
         first = before - np.maximum.accumulate(np.where(begins, before, 0))
@@ -134,22 +131,15 @@ class RowNumbers:
 class ImageRuns:
     """Images of rows events in order, event by event: an update has two images for each change."""
 
-    def __init__(self, followed: Followed, events: Array) -> None:
-        self.count = len(events)
-        self.starts = np.concatenate(([0], np.flatnonzero(events[1:] != events[:-1]) + 1))
+    def __init__(self, followed: Followed, images: Images) -> None:
+        numbers_of = images.numbers
+        self.count = images.count
+        self.starts = np.concatenate(([0], np.flatnonzero(numbers_of[1:] != numbers_of[:-1]) + 1))
         self.sizes = np.diff(np.append(self.starts, self.count))
-        self.events = events[self.starts]
+        self.events = images.events.places[numbers_of[self.starts]]
         self.operations = OPERATION_OF_TYPE[followed.window.index.types[self.events]]
-        self.has_updates = bool((self.operations == UPDATE).any())
-        self.changes = np.where(self.operations == UPDATE, self.sizes // 2, self.sizes)
-
-    def spread(self, values: Array) -> Array:
-        """A value of each event for all its images."""
-        return np.repeat(values, self.sizes)
-
-    def places(self) -> Array:
-        """Of each image, its place among those of its event."""
-        return np.arange(self.count) - self.spread(self.starts)
+        self.is_update = self.operations == UPDATE
+        self.changes = self.sizes >> self.is_update
 
 
 class RowEventReader(Generic[Odd]):
@@ -334,10 +324,10 @@ class RowEventReader(Generic[Odd]):
         assert event.table is not None
         return event.table
 
-    def number(self, followed: Followed, events: Array, skipped: Array | None) -> Array:
-        """The numbers of changes, given by their events' places."""
+    def number(self, followed: Followed, events: Array, changes: Array, skipped: Array | None) -> Array:
+        """The number of each event's first change; events are given by their places."""
         positions = followed.rows[:, Txn.POSITION][followed.lanes.event_txn[events]]
-        return self.row_numbers.number(positions, None if skipped is None else skipped[events])
+        return self.row_numbers.number(positions, changes, None if skipped is None else skipped[events])
 
 
 def gathered(changes: Iterator[Odd], into: list[Odd]) -> GtidalError | None:
@@ -348,10 +338,3 @@ def gathered(changes: Iterator[Odd], into: list[Odd]) -> GtidalError | None:
     except GtidalError as error:
         return error
     return None
-
-
-def first_images(operations: Array) -> Array:
-    """Of images in order, with their operations: which ones begin a change. The before and the after image of an update
-    stand side by side."""
-    updates = operations == UPDATE
-    return np.asarray(~(updates & (np.cumsum(updates) % 2 == 0)))

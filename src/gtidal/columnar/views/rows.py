@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from gtidal.columnar.arrays import Array, Texts, constant
+from gtidal.columnar.arrays import Array, Texts, constant, counted
 from gtidal.columnar.arrow_types import spark_type
 from gtidal.columnar.cells import Images
-from gtidal.columnar.codes import ShapeCode, Txn
+from gtidal.columnar.codes import ShapeCode
 from gtidal.columnar.flat import distinct
 from gtidal.columnar.following import Followed
-from gtidal.columnar.lanes import Block, Lane, TextActions, Unfit
+from gtidal.columnar.lanes import Block, Columns, Lane, TextActions, Unfit
 from gtidal.columnar.plan import Plan, PlanBook
 from gtidal.columnar.schemas import ROWS
 from gtidal.columnar.selection import Selector
@@ -55,19 +55,17 @@ class OddRow(NamedTuple):
 
 
 class ImageBlock(ChangeBlock):
-    """Images of one window."""
+    """Images of one window, in runs that share an event."""
 
-    def __init__(
-        self, file: str, followed: Followed, events: Array, rows: Array, change_types: Array
-    ) -> None:
-        super().__init__(file, followed, events, rows)
-        self.change_types = change_types
+    change_types: Array
+    """Of each run, or of each image."""
 
     def make_change_type(self) -> pa.Array:
         first = int(self.change_types[0])
         if (self.change_types == first).all():
             return constant(CHANGE_TYPES[first], len(self))
-        return _CHANGE_TYPE_TEXTS.pick(self.change_types)
+        by_run = self.counts is not None and len(self.change_types) == len(self.counts)
+        return _CHANGE_TYPE_TEXTS.pick(self.change_types, counts=self.counts if by_run else None)
 
 
 @dataclass(slots=True)
@@ -75,8 +73,9 @@ class Layout:
     """How the images of plans with the same columns become the wanted columns."""
 
     number: int
-    lanes: list[Lane | None]
-    """None: this version of the table has no such column."""
+    columns: Columns
+    places: list[int | None]
+    """Of each wanted column its place among these; None: this version of the table has no such column."""
 
 
 class RowReader(RowEventReader[OddRow]):
@@ -111,16 +110,17 @@ class RowReader(RowEventReader[OddRow]):
         if found is None:
             self.table.check(plan.columns, self.file, plan.table.header.position)
             base = int(self.book.first.array[plan.number])
-            lanes: list[Lane | None] = []
+            lanes: list[Lane] = []
+            own: list[int | None] = []
             for key, field in self._wanted:
                 index = places.get(key)
+                own.append(None if index is None else len(lanes))
                 if index is None:
-                    lanes.append(None)
                     continue
                 slot = int(self.book.slot.array[base + index])
                 shape = ShapeCode(int(self.book.shape.array[base + index]))
                 lanes.append(Lane(plan.columns[index], slot, shape, field.kind, self.table.images))
-            found = self._by_columns[plan.columns] = Layout(len(self._by_columns), lanes)
+            found = self._by_columns[plan.columns] = Layout(len(self._by_columns), Columns(lanes), own)
         self._layouts[plan.number] = found
         return found
 
@@ -140,37 +140,34 @@ class RowReader(RowEventReader[OddRow]):
         if texts.any:
             self.cells.settle(followed.window, images, memoryview(texts.actions), memoryview(texts.arguments))
         while images.count:
-            layout = self._layouts[int(images.plan[0])]
+            layout = self._layouts[int(images.events.plans[images.numbers[0]])]
             block = Block(followed.window, self.cells, images)
             try:
-                made = [
-                    self._made(lane, field, block)
-                    for lane, (_, field) in zip(layout.lanes, self._wanted, strict=True)
-                ]
+                made = layout.columns.make(block)
             except Unfit as unfit:  # the reference decoder gets its event, and says what is wrong
                 self.cells.cut(images, unfit.image)
                 continue
-            return self._batch(self._block(followed, images, skipped), made)
+            own = [
+                self._nulls(field, block.count) if place is None else made[place]
+                for place, (_, field) in zip(layout.places, self._wanted, strict=True)
+            ]
+            return self._batch(self._block(followed, images, skipped), own)
         return None
 
     def _block(self, followed: Followed, images: Images, skipped: Array | None) -> ImageBlock:
-        runs = ImageRuns(followed, images.event)
-        positions = followed.rows[:, Txn.POSITION][followed.lanes.event_txn[runs.events]]
-        passed_over = None if skipped is None else skipped[runs.events]
-        first = self.row_numbers.number_runs(positions, runs.changes, passed_over)
-        change_types = runs.spread(runs.operations)
-        if runs.has_updates:
-            places, is_update = runs.places(), change_types == UPDATE
-            rows = runs.spread(first) + (places >> is_update)
-            change_types = np.where(is_update & (places & 1 == 1), POSTIMAGE, change_types)
-        else:
-            rows = np.arange(runs.count) + runs.spread(first - runs.starts)
-        return ImageBlock(self.file, followed, images.event, rows, change_types)
+        runs = ImageRuns(followed, images)
+        first = self.number(followed, runs.events, runs.changes, skipped)
+        rows = counted(first, 2 - runs.is_update, runs.sizes)
+        block = ImageBlock(self.file, followed, runs.events, rows, runs.sizes)
+        block.change_types = runs.operations
+        if runs.is_update.any():
+            # The first image of an update, and the second, again and again.
+            seconds = counted(np.zeros_like(runs.sizes), 2 * runs.is_update, runs.sizes) & 1
+            block.change_types = block.spread(runs.operations) + (POSTIMAGE - UPDATE) * seconds
+        return block
 
-    def _made(self, lane: Lane | None, field: Field, block: Block) -> pa.Array:
-        if lane is None:
-            return pa.nulls(block.count, spark_type(field.kind, self.table.images))
-        return lane.make(block)
+    def _nulls(self, field: Field, count: int) -> pa.Array:
+        return pa.nulls(count, spark_type(field.kind, self.table.images))
 
     def _batch(self, block: ImageBlock, own: list[pa.Array]) -> pa.RecordBatch:
         rest = iter(own)
@@ -220,7 +217,9 @@ class RowReader(RowEventReader[OddRow]):
         return made
 
     def odd_batch(self, followed: Followed, changes: list[OddRow], skipped: Array | None) -> pa.RecordBatch:
-        numbered = self.number(followed, np.array([change.place for change in changes]), skipped)
+        numbered = self.number(
+            followed, np.array([change.place for change in changes]), np.ones(len(changes), np.int64), skipped
+        )
         places: list[int] = []
         rows: list[int] = []
         change_types: list[int] = []
@@ -239,9 +238,8 @@ class RowReader(RowEventReader[OddRow]):
             pa.concat_arrays([self._typed_array(number, *piece) for piece in pieces])
             for number in range(len(self._wanted))
         ]
-        block = ImageBlock(
-            self.file, followed, np.array(places), np.array(rows, np.int64), np.array(change_types, np.int32)
-        )
+        block = ImageBlock(self.file, followed, np.array(places), np.array(rows, np.int64))
+        block.change_types = np.array(change_types, np.int32)
         return self._batch(block, own)
 
     def _typed_array(
