@@ -14,7 +14,7 @@ cdef inline int is_new_state(long long *scratch) noexcept nogil
 
 @cython.locals(column=cython.longlong, cell=cython.longlong, size=cython.longlong, start=cython.longlong, i=cython.longlong, at=cython.longlong)
 cdef inline long long put_image(
-    const unsigned char *data, unsigned char *heap, long long *slots, unsigned char *states, long long cells,
+    const unsigned char *data, long long limit, unsigned char *heap, long long *slots, unsigned char *states, long long cells,
     long long low, long long high, const int *slot, const int *kind, const unsigned char *names, long long *scratch,
     long long used, long long id_size
 ) noexcept nogil

@@ -34,7 +34,7 @@ def is_new_state(scratch):
     return scratch[12] > 0 and scratch[1217 + 2 * scratch[12]] == 0
 
 
-def put_image(data, heap, slots, states, cells, low, high, slot, kind, names, scratch, used, id_size):
+def put_image(data, limit, heap, slots, states, cells, low, high, slot, kind, names, scratch, used, id_size):
     """The documents and geometries of one image; gives where they end, -2 or -3. What a slot was stands before the
     value that it became."""
     for column in range(low, high):
@@ -47,7 +47,7 @@ def put_image(data, heap, slots, states, cells, low, high, slot, kind, names, sc
                     heap[used + i] = slots[cell] >> 8 * i & 255
                 used += 8
                 if kind[column] == 8:
-                    at = json_values.put_json(data, names, heap, scratch, used, start, size, id_size)
+                    at = json_values.put_json(data, limit, names, heap, scratch, used, start, size, id_size)
                 else:
                     at = sql_values.put_geometry(
                         data, start, size, heap, used, scratch[8], scratch[9], id_size
@@ -180,7 +180,7 @@ def settle(
                     with_heads = waiting == 0
                     json_keys.begin(kept, with_heads)
                     at = put_image(
-                        source, target, machine.longs(slots), machine.room(states), cells, low, high,
+                        source, len(data), target, machine.longs(slots), machine.room(states), cells, low, high,
                         machine.words(slot), machine.words(kind), machine.place(names), kept, used, id_size,
                     )  # fmt: skip
                     if at == -3 or (with_heads and at >= 0 and is_new_state(kept)):
@@ -192,7 +192,7 @@ def settle(
                         )  # fmt: skip
                         json_keys.begin(kept, 0)
                         at = put_image(
-                            source, target, machine.longs(slots), machine.room(states), cells, low, high,
+                            source, len(data), target, machine.longs(slots), machine.room(states), cells, low, high,
                             machine.words(slot), machine.words(kind), machine.place(names), kept, used, id_size,
                         )  # fmt: skip
                     elif with_heads:
@@ -283,13 +283,15 @@ def column(
                         value[used] = 0
                     else:
                         id_size = json_values.width_of(2 + size // 7)  # a key takes seven bytes and its own
-                        at = json_values.put_json(source, source, target, kept, used, start, size, id_size)
+                        at = json_values.put_json(
+                            source, len(data), source, target, kept, used, start, size, id_size
+                        )
                         if at == -3 or (with_heads and at >= 0 and is_new_state(kept)):
                             pause = next_pause(pause)
                             waiting = pause
                             json_keys.begin(kept, 0)
                             at = json_values.put_json(
-                                source, source, target, kept, used, start, size, id_size
+                                source, len(data), source, target, kept, used, start, size, id_size
                             )
                         elif with_heads:
                             pause = 0

@@ -36,9 +36,12 @@ cdef inline long long open_container(
 @cython.locals(guess=cython.longlong)
 cdef inline long long json_guess(long long size) noexcept nogil
 
-@cython.locals(kind=cython.longlong, number=cython.longlong, pos=cython.longlong, length=cython.longlong)
+@cython.locals(
+    kind=cython.longlong, number=cython.longlong, pos=cython.longlong, length=cython.longlong,
+    high_bits=cython.ulonglong, word=cython.ulonglong,
+)
 cdef inline long long put_plain(
-    const unsigned char *data, unsigned char *value, long long at, long long entry, long long start_of,
+    const unsigned char *data, long long limit, unsigned char *value, long long at, long long entry, long long start_of,
     long long least, long long end_of
 ) noexcept nogil
 
@@ -48,7 +51,7 @@ cdef inline long long put_plain(
     begun=cython.longlong, member=cython.longlong, entry=cython.longlong, behind=cython.longlong,
 )
 cdef inline long long put_leaf(
-    const unsigned char *data, unsigned char *value, long long *scratch, long long at, long long limit,
+    const unsigned char *data, long long data_limit, unsigned char *value, long long *scratch, long long at, long long limit,
     long long kind, long long pos, long long end, long long frame, long long id_size
 ) noexcept nogil
 
@@ -62,6 +65,6 @@ cdef inline long long put_leaf(
     plain=cython.longlong, entry=cython.longlong, behind=cython.longlong,
 )
 cdef long long put_json(
-    const unsigned char *data, const unsigned char *names, unsigned char *value, long long *scratch,
+    const unsigned char *data, long long data_limit, const unsigned char *names, unsigned char *value, long long *scratch,
     long long at, long long start, long long size, long long id_size
 ) noexcept nogil

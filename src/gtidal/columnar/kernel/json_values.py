@@ -163,9 +163,9 @@ def json_guess(size):
     return guess if guess < 65536 else 2 * size + 128
 
 
-def put_plain(data, value, at, entry, start_of, least, end_of):
+def put_plain(data, limit, value, at, entry, start_of, least, end_of):
     """The member at ``entry`` of a small container, if it is no container and needs no closer look: gives where it
-    ends, or -1. There is room for 65 bytes."""
+    ends, or -1. There is room for 65 bytes; ``limit`` is where the data end."""
     kind = data[entry]
     number = read(data, entry + 1, 2)
     if kind == 5:
@@ -184,9 +184,19 @@ def put_plain(data, value, at, entry, start_of, least, end_of):
         if pos >= end_of:
             return -1
         length = data[pos]
-        if length > 63 or length >= end_of - pos or not machine.ascii_raw(data, pos + 1, length):
+        if length > 63 or length >= end_of - pos:
             return -1
         value[at] = length << 2 | 1
+        if 0 < length <= 8 and limit - pos > 8:
+            # Eight bytes at once, whatever the length is: it cannot be foreseen.
+            high_bits = 0x8080808080808080
+            word = machine.long_raw(data, pos + 1)
+            if word & high_bits >> 64 - 8 * length:
+                return -1
+            machine.put_long_raw(value, at + 1, word)
+            return at + 1 + length
+        if not machine.ascii_raw(data, pos + 1, length):
+            return -1
         machine.copy_raw(value, at + 1, data, pos + 1, length)
         return at + 1 + length
     elif kind == 11:
@@ -202,7 +212,7 @@ def put_plain(data, value, at, entry, start_of, least, end_of):
     return -1
 
 
-def put_leaf(data, value, scratch, at, limit, kind, pos, end, frame, id_size):
+def put_leaf(data, data_limit, value, scratch, at, limit, kind, pos, end, frame, id_size):
     """A small container of plain members, in one go: gives where it ends, and leaves in ``scratch[frame + 10]`` what it
     takes of the budget. -1 if it is none, or has keys that are not known: then nothing has happened."""
     if end - pos < 4:
@@ -247,7 +257,7 @@ def put_leaf(data, value, scratch, at, limit, kind, pos, end, frame, id_size):
         if limit - at < 160 or at - begun > 255:
             return -1
         value[slot + i] = at - begun
-        behind = put_plain(data, value, at, entry, pos, first, pos + size)
+        behind = put_plain(data, data_limit, value, at, entry, pos, first, pos + size)
         if behind < 0:
             return -1
         if data[entry] == 12:
@@ -262,8 +272,9 @@ def put_leaf(data, value, scratch, at, limit, kind, pos, end, frame, id_size):
     return at
 
 
-def put_json(data, names, value, scratch, at, start, size, id_size):
-    """A document; gives where it ends, -2 or -3. Follows the reference: the same bounds, depth and budget."""
+def put_json(data, data_limit, names, value, scratch, at, start, size, id_size):
+    """A document; gives where it ends, -2 or -3. Follows the reference: the same bounds, depth and budget. ``data_limit`` is
+    where the data end."""
     limit = at + 2 * size + 128
     budget = size
     end = start + size
@@ -392,7 +403,7 @@ def put_json(data, names, value, scratch, at, start, size, id_size):
                     member = scratch[pool + following] & 2147483647
                 entry = values_at + 3 * member
                 kind = data[entry]
-                behind = put_plain(data, value, at, entry, start_of, least, end_of)
+                behind = put_plain(data, data_limit, value, at, entry, start_of, least, end_of)
                 if behind >= 0:
                     if kind == 12:
                         budget -= behind - at - 1
@@ -400,7 +411,9 @@ def put_json(data, names, value, scratch, at, start, size, id_size):
                     pos = start_of + read(data, entry + 1, 2)
                     if pos < least or pos > end_of:
                         return -2
-                    behind = put_leaf(data, value, scratch, at, limit, kind, pos, end_of, frame + 12, id_size)
+                    behind = put_leaf(
+                        data, data_limit, value, scratch, at, limit, kind, pos, end_of, frame + 12, id_size
+                    )
                     if behind < 0:
                         break
                     budget -= scratch[frame + 22]
