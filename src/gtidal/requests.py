@@ -10,6 +10,7 @@ from typing import Any
 
 from gtidal.columnar.codes import FAILFAST, MODES
 from gtidal.columnar.selection import AnyGtidSet, Selection
+from gtidal.columns.charsets import charset_of_name
 from gtidal.columns.definitions import fully_told, settle_columns, with_charset
 from gtidal.columns.types import Column
 from gtidal.errors import UsageError
@@ -42,15 +43,20 @@ def selection_of(options: Mapping[str, Any]) -> Selection:
     start, stop = where_of("start", options.get("start")), where_of("stop", options.get("stop"))
     if stop.gtids is not None or stop.word is not None:
         raise UsageError("stop is a position or a time; for GTIDs use include_gtids")
-    exclude = _gtids(options, "exclude_gtids")
+    exclude, passed = _gtids(options, "exclude_gtids"), None
     if start.gtids is not None:
-        exclude = start.gtids if exclude is None else _united(exclude, start.gtids)
+        both = start.gtids if exclude is None else _united(exclude, start.gtids)
+        if isinstance(start.gtids, MariadbGtidSet) and start.position is None:
+            passed = start.gtids
+        else:  # a server has found where it begins
+            exclude = both
     servers = _numbers(options, "server_ids")
     return Selection(
         start_time=start.time,
         stop_time=stop.time,
         include_gtids=_gtids(options, "include_gtids"),
         exclude_gtids=exclude,
+        passed=passed,
         schemas=_words(options, "schemas"),
         tables=tuple(_table(word) for word in _words(options, "tables")),
         types=_types(options.get("types")),
@@ -96,8 +102,8 @@ def _numbers(options: Mapping[str, Any], name: str) -> frozenset[int] | None:
     values: Iterable[Any] = value.split(",") if isinstance(value, str) else value
     try:
         return frozenset(int(each) for each in values)
-    except ValueError as error:
-        raise UsageError(f"{name}: {error}") from None
+    except ValueError:
+        raise UsageError(f"{name}={value!r}: it is a number, or several with commas between") from None
 
 
 _CODES = {cls.name: code for code, cls in EVENTS.items()}
@@ -125,6 +131,8 @@ def settle_of(options: Mapping[str, Any]) -> Settle | None:
     if schema_from is None and charset is None:
         return None
     definitions = None if schema_from is None else read_definitions(schema_from)
+    if charset is not None:
+        charset = charset_of_name(charset)
 
     def settle(table: TableMap) -> tuple[Column, ...]:
         columns = table.columns
@@ -158,6 +166,8 @@ def chosen_columns(columns: Sequence[str] | None, names: list[str]) -> tuple[str
         return tuple(names)
     if isinstance(columns, str):
         raise UsageError(f"columns={columns!r}: give a list of names")
+    if not columns:
+        raise UsageError("columns: name at least one")
     for name in columns:
         if name not in names:
             raise UsageError(f"no column {name}; there are {', '.join(names)}")
@@ -217,6 +227,8 @@ def _between(
     """The files from one position to another, and the positions in the first and in the last."""
     first = _index(files, start[0], "start") if start and start[0] else 0
     last = _index(files, stop[0], "stop") if stop and stop[0] else len(files) - 1
+    if last < first or (first == last and start and stop and stop[1] < start[1]):
+        raise UsageError("stop lies before start: nothing is in between")
     return files[first : last + 1], start[1] if start else None, stop[1] if stop else None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,14 @@ from gtidal.columnar.modes import BadRegion, schema_in_mode, view_in_mode
 from gtidal.columnar.scanning import LogScan, Scan
 from gtidal.columnar.schemas import CHANGES, EVENTS, ROWS, TRANSACTIONS
 from gtidal.errors import NotABinlog, UsageError
+from gtidal.events.rows import Row as LogRow
+from gtidal.events.rows import WriteRows
+from gtidal.events.table_map import ColumnName
 from gtidal.log.audit import FileAudit
 from gtidal.log.findings import Kind
 from tests.hostile.damage import Damager, event_spans
 from tests.hostile.small_logs import small_logs
-from tests.planning.making import LogMaker, insert
+from tests.planning.making import TABLE, LogMaker, insert
 
 SCHEMAS = {"events": EVENTS, "transactions": TRANSACTIONS, "changes": CHANGES}
 SEEDS = range(120)
@@ -286,6 +290,19 @@ def test_schemas(schema: pa.Schema) -> None:
 def test_a_table_with_such_a_column() -> None:
     with pytest.raises(UsageError, match="_corrupt of its own"):
         schema_in_mode(pa.schema([("_corrupt", pa.int64())]), "PERMISSIVE")
+
+
+def test_a_tables_own_column_has_another_name(tmp_path: Path) -> None:
+    table = replace(TABLE, optional=(ColumnName(4, ("_corrupt", "data")),))
+    row = LogRow(None, (5, b"x"))
+    written_row = WriteRows(table_id=7, flags=1, width=2, after_columns=b"\x03", rows=(row,), table=table)
+    maker = LogMaker("")
+    maker.transaction(1, table, written_row)
+    path = written(tmp_path, bytes(maker.data))
+    for mode in MODES:
+        found = gtidal.rows(path, "shop.blobs", mode=mode).read_all()
+        assert found.column("_corrupt_").to_pylist() == [5]
+        assert ("_corrupt" in found.column_names) == (mode == "PERMISSIVE")
 
 
 def test_columns_in_any_order(tmp_path: Path) -> None:

@@ -56,7 +56,14 @@ PRUNED: dict[str, dict[str, dict[str, str]]] = {
     },
     # either side, and what only one side says
     "SELECT count(*) FROM changes WHERE table = 'orders' OR table LIKE 'order_li%' AND schema = 'shop'": {
-        "changes": {"tables": "*.order*li*,*.orders"}
+        "changes": {"tables": "*.orde*l*,*.orders"}
+    },
+    # what escapes is not told
+    "SELECT DISTINCT table FROM changes WHERE table LIKE 'order!_lines' ESCAPE '!'": {
+        "changes": {"tables": "*.order*lines"}
+    },
+    "SELECT DISTINCT table FROM changes WHERE table LIKE '%prodducts' ESCAPE 'd'": {
+        "changes": {"tables": "*.*pro*ucts"}
     },
     "SELECT count(*) FROM changes WHERE table = 'orders' OR op = 'delete'": {"changes": {}},
     "SELECT count(*) FROM changes WHERE NOT table = 'orders' AND length(schema) = 4": {"changes": {}},

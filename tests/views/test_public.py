@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pyarrow as pa
 import pytest
@@ -14,7 +16,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 import gtidal
 from gtidal import views
 from gtidal.errors import UsageError
+from gtidal.events.mariadb import MariadbGtidEvent
+from gtidal.events.transaction import Xid
 from tests.logs import corpus_logs
+from tests.planning.making import LogMaker
 
 SHOP = Path(__file__).parents[2] / "examples" / "shop"
 VIEWS = {"events": gtidal.events, "transactions": gtidal.transactions, "changes": gtidal.changes}
@@ -74,6 +79,22 @@ def test_gtids_are_jumped_over() -> None:
     assert rows("transactions", start=gtidal.GtidSet(some)) == rest
 
 
+def test_where_a_replica_of_mariadb_is(tmp_path: Path) -> None:
+    """It knows one GTID of a domain, and has what other servers wrote there before."""
+    maker = LogMaker(None, server_version="11.8.6-MariaDB")
+    for sequence, server in ((1, 10), (2, 10), (3, 20), (4, 20), (5, 10)):
+        maker.server_id = server
+        maker.add(MariadbGtidEvent(sequence=sequence, domain=0, flags=0, padding=bytes(6)))
+        maker.statements(f"INSERT INTO t VALUES ({sequence})")
+        maker.add(Xid(sequence))
+    file = tmp_path / "binlog.000001"
+    file.write_bytes(maker.data)
+    for start, left in (("0-10-2", ["0-20-3", "0-20-4", "0-10-5"]), ("0-20-4", ["0-10-5"]), ("7-1-9", None)):
+        found = [row["gtid"] for row in rows("transactions", file, start=start)]
+        assert found == (left or ["0-10-1", "0-10-2", "0-20-3", "0-20-4", "0-10-5"]), start
+    assert {row["gtid"] for row in rows("changes", file, start="0-20-4")} == {"0-10-5"}
+
+
 @pytest.mark.parametrize("view", ["transactions", "changes"])
 def test_positions_and_times(view: str) -> None:
     every = rows(view)
@@ -109,6 +130,26 @@ def test_any_offset_will_do(view: str) -> None:
         found = rows(view, stop=f"{file}:{offset}", **options)
         assert len(found) == len(every) - len(after)
         assert all((row["file"], row[place]) < (file, offset) for row in found)
+
+
+def test_events_that_do_not_tell_where_they_are(tmp_path: Path) -> None:
+    """MariaDB, since 11, writes no position into the events inside of a transaction."""
+    data = bytearray((SHOP / "binlog.000002").read_bytes())
+    for event in gtidal.open_log(SHOP / "binlog.000002"):
+        begin, end = event.header.position, event.header.position + event.header.size
+        if event.name in ("QUERY", "TABLE_MAP") or event.name.endswith("_ROWS"):
+            data[begin + 13 : begin + 17] = bytes(4)
+            data[end - 4 : end] = crc32(data[begin : end - 4]).to_bytes(4, "little")
+    file = tmp_path / "binlog.000002"
+    file.write_bytes(data)
+    places = [row["position"] for row in rows("events", file, columns=["position"])]
+    for place in places[:40:3] + places[-9:]:
+        for offset in (place - 1, place, place + 1):
+            after = [each for each in places if each >= offset]
+            found = rows("events", file, start=offset, columns=["position"])
+            assert [row["position"] for row in found] == after, offset
+            found = rows("events", file, stop=offset, columns=["position"])
+            assert [row["position"] for row in found] == places[: len(places) - len(after)], offset
 
 
 def test_tables_keep_the_numbers_of_rows() -> None:
@@ -235,3 +276,18 @@ def test_typed_rows_of_no_table() -> None:
         gtidal.rows(SHOP, "shop.nothing")
     with pytest.raises(UsageError, match="schema"):
         gtidal.rows(SHOP, "orders")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"columns": []}, "columns: name at least one"),
+        ({"server_ids": "x"}, "server_ids='x': it is a number, or several with commas between"),
+        ({"assume_charset": "klingon"}, "no charset is called 'klingon'"),
+        ({"start": "binlog.000003:4", "stop": "binlog.000002:4"}, "stop lies before start"),
+        ({"start": "binlog.000002:900", "stop": "binlog.000002:300"}, "stop lies before start"),
+    ],
+)
+def test_what_is_wrong_is_told_before_anything_is_read(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)):
+        gtidal.changes(SHOP, **options)

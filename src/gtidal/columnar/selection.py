@@ -17,7 +17,7 @@ from gtidal.columnar.plan import PlanBook
 from gtidal.columnar.windows import Array, Window
 from gtidal.errors import UsageError
 from gtidal.events.table_map import TableMap
-from gtidal.gtid import GtidSet, MariadbGtidSet, parse_uuid
+from gtidal.gtid import GtidSet, MariadbGtid, MariadbGtidSet, parse_uuid
 from gtidal.log.transactions import COMMIT, PREPARED, ROLLBACK, XA
 
 AnyGtidSet = GtidSet | MariadbGtidSet
@@ -31,6 +31,8 @@ class Selection:
     stop_time: int | None = None
     include_gtids: AnyGtidSet | None = None
     exclude_gtids: AnyGtidSet | None = None
+    passed: MariadbGtidSet | None = None
+    """Where a replica of MariaDB's is: it has all of a domain up to there, whichever server wrote it."""
     schemas: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
     types: frozenset[int] | None = None
@@ -44,7 +46,7 @@ class Selection:
 
     @property
     def by_gtid(self) -> bool:
-        return self.include_gtids is not None or self.exclude_gtids is not None
+        return any(each is not None for each in (self.include_gtids, self.exclude_gtids, self.passed))
 
     def table_matcher(self) -> Callable[[str, str], bool]:
         """Whether a table (schema, name) is selected."""
@@ -183,12 +185,15 @@ class Selector:
         rows = followed.rows
         keep = np.ones(len(rows), bool)
         include, exclude = self.selection.include_gtids, self.selection.exclude_gtids
+        passed = self.selection.passed
         for number, (start, size) in enumerate(rows[:, [Txn.GTID, Txn.GTID_SIZE]].tolist()):
             gtid = None if size == NONE else followed.text(start, size).decode()
             if include is not None:
                 keep[number] &= gtid is not None and _holds(include, gtid)
             if exclude is not None:
                 keep[number] &= gtid is None or not _holds(exclude, gtid)
+            if passed is not None and gtid is not None and ":" not in gtid:
+                keep[number] &= not passed.covers(MariadbGtid.parse(gtid))
         return keep
 
     def transactions(self, followed: Followed) -> Array:

@@ -33,7 +33,8 @@ _DIGITS = {pa.bool_(): 1, pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(
 """The decimal digits that an integer may have."""
 _INTEGERS = list(_DIGITS)
 _EXACT_IN_A_DOUBLE = _INTEGERS[:4]
-_RESERVED = {name.lower() for name in ROWS.names}
+_RESERVED = {*(name.lower() for name in ROWS.names), "_corrupt"}
+"""Names that our own columns have, in one mode or another."""
 
 
 def widen(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:

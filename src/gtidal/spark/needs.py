@@ -7,6 +7,7 @@ understood counts for nothing: less is pruned then, and the result is the same.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -136,6 +137,8 @@ _MIRRORED = {
     "GreaterThan": "LessThan",
     "GreaterThanOrEqual": "LessThanOrEqual",
 }
+_ESCAPED_OR_WILD = re.compile(r"(.)\1|.?[%_]", re.DOTALL)
+"""Of a LIKE. Its escape character is not in the plan that Spark writes: any may be it that stands before a wildcard, or twice."""
 _COMPARISONS = (*_MIRRORED, "StartsWith", "EndsWith", "Contains", "Like")
 
 
@@ -159,8 +162,8 @@ def _words(kind: str, texts: list[str]) -> Words | None:
     if kind in ("EqualTo", "EqualNullSafe", "In"):
         return Words(frozenset(texts))
     (text,) = texts
-    if kind == "Like" and "\\" not in text:
-        return Words(frozenset((text.replace("%", "*").replace("_", "*"),)))
+    if kind == "Like":
+        return Words(frozenset((_ESCAPED_OR_WILD.sub("*", text),)))
     around = {"StartsWith": ("", "*"), "EndsWith": ("*", ""), "Contains": ("*", "*")}.get(kind)
     return Words(frozenset((around[0] + text + around[1],))) if around else None
 

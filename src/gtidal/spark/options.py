@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gtidal.columnar.codes import FAILFAST, MODES
+from gtidal.columns.charsets import charset_of_name
 from gtidal.errors import GtidalError, UsageError
 from gtidal.planning import SPLITTINGS, STOP_MARGIN
 from gtidal.requests import selection_of
@@ -123,6 +124,13 @@ def definitions(text: str) -> str:
     return Path(text).expanduser().read_text("utf-8-sig", "surrogateescape")
 
 
+def charset(text: str) -> str:
+    try:
+        return charset_of_name(text)
+    except UsageError as error:
+        raise Wrong(str(error)) from None
+
+
 def filter_of(name: str) -> Parse:
     """What the views of Python take under that name, in the same words."""
 
@@ -163,7 +171,7 @@ OPTIONS = (
     Option("images", "row images and JSON columns as `variant`, or as `json` text", one_of(IMAGES), "variant", _ROWS),
     Option("mergeSchema", "the columns of all versions of the table, found in all files; else those of its last version", true_or_false, "false", (TYPED,)),
     Option("schemaFrom", "names, signs and charsets of columns where the log does not tell: a file of CREATE TABLE statements, or a server (`mysql://user@host/`, its password in MYSQL_PWD)", definitions, filter="schema_from"),
-    Option("assumeCharset", "the charset of text where the log does not tell", words, filter="assume_charset"),
+    Option("assumeCharset", "the charset of text where the log does not tell", charset, filter="assume_charset"),
     Option("mode", "what becomes of damage: `FAILFAST` raises an error, `PERMISSIVE` gives a row whose last column `_corrupt` says what is wrong and reads on, `DROPMALFORMED` logs it and reads on", one_of(MODES), FAILFAST, filter="mode"),
     Option("verifyChecksum", "whether checksums are compared", true_or_false, "true", filter="verify_checksum"),
     Option("keyFile", "for encrypted logs: the server's keyring file, at the same place on every machine", words, filter="key_file"),
