@@ -14,9 +14,9 @@ from typing import BinaryIO
 import numpy as np
 import pyarrow as pa
 
+from gtidal.columnar import kernel
 from gtidal.columnar.cells import count_rows
 from gtidal.columnar.codes import Txn
-from gtidal.columnar.flat import distinct
 from gtidal.columnar.following import IS_ROWS, NO_TRANSACTION, Followed, Follower
 from gtidal.columnar.index import Index
 from gtidal.columnar.memory import keeping
@@ -38,11 +38,10 @@ from gtidal.log.transactions import Transaction
 MOST_ROWS = 1 << 16
 LARGEST_WINDOW = 1 << 26
 """A transaction that does not fit is followed to its end before its rows are read."""
-_COUNTERS = {
-    **dict.fromkeys((23, 30), Txn.ROWS_INSERTED),
-    **dict.fromkeys((24, 31), Txn.ROWS_UPDATED),
-    **dict.fromkeys((25, 32), Txn.ROWS_DELETED),
-}
+_COUNTERS = (Txn.ROWS_INSERTED, Txn.ROWS_UPDATED, Txn.ROWS_DELETED)
+_COUNTER_OF_TYPE = np.zeros(256, np.int32)
+for _counter, _codes in zip(_COUNTERS, ((23, 30), (24, 31), (25, 32)), strict=True):
+    _COUNTER_OF_TYPE[list(_codes)] = _counter
 
 
 @dataclass(frozen=True)
@@ -233,17 +232,19 @@ class LogScan:
             followed.has_open, followed.error = False, error
             places = places[lanes.event_txn[places] < followed.transactions]
             counted = count_rows(followed, places, self.book, self.file)
-        transactions = lanes.event_txn[places]
         rows = followed.rows
+        before = rows[-1].copy()
+        table = lanes.txn  # a row of it for each field
+        code = kernel.gather.added(
+            memoryview(counted), memoryview(_COUNTER_OF_TYPE[types[places]]), memoryview(lanes.event_txn[places]),
+            len(places), table.shape[1], memoryview(table.reshape(-1)),
+        )  # fmt: skip
+        assert not code
         current = self.follower.tracker.current
-        for code in distinct(types[places]).tolist():
-            of_type = types[places] == code
-            sums = np.bincount(transactions[of_type], counted[of_type], len(rows)).astype(np.int64)
-            place = _COUNTERS[code]
-            rows[:, place] += sums
-            if followed.has_open and current is not None:
+        if followed.has_open and current is not None:
+            for place in _COUNTERS:
                 name = place.name.lower()
-                setattr(current, name, getattr(current, name) + int(sums[-1]))
+                setattr(current, name, getattr(current, name) + int(rows[-1, place] - before[place]))
 
     def changes(self) -> Iterator[pa.RecordBatch]:
         if self._changes is None:

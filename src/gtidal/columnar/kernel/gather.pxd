@@ -37,6 +37,12 @@ cpdef int numbers(
     const long long[::1] values, const int[::1] codes, long long count, long long[::1] out, long long[::1] progress
 ) noexcept
 
+@cython.locals(size=cython.longlong, i=cython.longlong, place=cython.longlong)
+cpdef int added(
+    const int[::1] values, const int[::1] rows, const int[::1] columns, long long count, long long width,
+    long long[::1] table
+) noexcept
+
 @cython.locals(
     used=cython.longlong, nulls=cython.longlong, room=cython.longlong, there=cython.longlong, i=cython.longlong,
     code=cython.longlong, size=cython.longlong, k=cython.longlong,

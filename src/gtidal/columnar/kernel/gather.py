@@ -116,6 +116,18 @@ def numbers(values, codes, count, out, progress):
         return 0
 
 
+def added(values, rows, columns, count, width, table):
+    """Adds each value to the place of a table that its row and its column say; the table's rows are ``width`` wide."""
+    with cython.nogil:
+        size = table.shape[0]
+        for i in range(count):
+            place = rows[i] * width + columns[i]
+            if rows[i] < 0 or columns[i] < 0 or columns[i] >= width or place >= size:
+                return 1
+            table[place] += values[i]
+        return 0
+
+
 def listed(first, sizes, codes, count, offsets, members, progress):
     """Lists: that of code k is ``sizes[k]`` numbers from ``first[k]`` on. ``offsets`` gets one entry more than there
     are lists; progress[0]: how many members they have together, progress[1]: how many are null."""

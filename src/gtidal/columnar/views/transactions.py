@@ -55,8 +55,18 @@ class TransactionColumns:
     def plain(self, place: Txn) -> pa.Array:
         return numbers(self.of(place), BIGINT)
 
+    def word(self, words: Sequence[str], texts: Texts, place: Txn) -> pa.Array:
+        """One of a few words, mostly the same."""
+        codes = self.of(place)
+        if (codes == codes[0]).all():
+            return constant(words[int(codes[0])], len(codes))
+        return texts.pick(codes)
+
     def text(self, start: Txn, size: Txn, kind: pa.DataType = STRING) -> pa.Array:
-        texts = Texts(self.followed.lanes.heap, self.of(start), self.of(size))
+        sizes = self.of(size)
+        if (sizes < 0).all():
+            return pa.nulls(len(self), kind)
+        texts = Texts(self.followed.lanes.heap, self.of(start), sizes)
         return texts.pick(np.arange(len(self), dtype=np.int32), kind)
 
     def file_name(self) -> pa.Array:
@@ -99,8 +109,8 @@ _MAKERS: dict[str, Callable[[TransactionColumns], pa.Array]] = {
     "file": _T.file_name,
     "position": lambda t: t.plain(Txn.POSITION),
     "end_position": lambda t: t.plain(Txn.END_POSITION),
-    "outcome": lambda t: _OUTCOMES.pick(t.of(Txn.OUTCOME)),
-    "kind": lambda t: _KINDS.pick(t.of(Txn.KIND)),
+    "outcome": lambda t: t.word(OUTCOMES, _OUTCOMES, Txn.OUTCOME),
+    "kind": lambda t: t.word(KINDS, _KINDS, Txn.KIND),
     "gtid": lambda t: t.text(Txn.GTID, Txn.GTID_SIZE),
     "source_uuid": _T.source_uuid,
     "tag": lambda t: t.text(Txn.TAG, Txn.TAG_SIZE),
