@@ -14,12 +14,6 @@ cdef inline void put(unsigned char *value, long long at, long long number, long 
 
 cdef inline long long read(const unsigned char *data, long long pos, long long size) noexcept nogil
 
-@cython.locals(
-    i=cython.longlong, pos=cython.longlong, end=cython.longlong, lead=cython.int, low=cython.int,
-    high=cython.int, more=cython.int,
-)
-cdef int is_utf8(const unsigned char *data, long long start, long long size) noexcept nogil
-
 @cython.locals(prefix=cython.longlong, i=cython.longlong)
 cdef inline long long prefix_of(const unsigned char *data, long long start, long long size) noexcept nogil
 

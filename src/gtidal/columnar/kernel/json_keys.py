@@ -49,42 +49,6 @@ def read(data, pos, size):
     return machine.word_raw(data, pos)
 
 
-def is_utf8(data, start, size):
-    """As strict as Python's decoder."""
-    pos = start
-    end = start + size
-    while pos < end:
-        lead = data[pos]
-        pos += 1
-        if lead < 128:
-            continue
-        low = 128  # the range of the second byte: no overlong forms, no surrogates, nothing above U+10FFFF
-        high = 191
-        if 194 <= lead <= 223:
-            more = 1
-        elif 224 <= lead <= 239:
-            more = 2
-            if lead == 224:
-                low = 160
-            elif lead == 237:
-                high = 159
-        elif 240 <= lead <= 244:
-            more = 3
-            if lead == 240:
-                low = 144
-            elif lead == 244:
-                high = 143
-        else:
-            return 0
-        if more > end - pos or data[pos] < low or data[pos] > high:
-            return 0
-        for i in range(1, more):
-            if data[pos + i] & 192 != 128:
-                return 0
-        pos += more
-    return 1
-
-
 def prefix_of(data, start, size):
     """The first seven bytes and min(length, 8): orders as the bytes do, and up to seven bytes it is the key."""
     prefix = 0
@@ -196,7 +160,7 @@ def sort_members(data, names, scratch, pos, size, width, count, least):
         if start < least or start > size or length > size - start:
             return -2
         spent += length
-        if not machine.ascii_raw(data, pos + start, length) and not is_utf8(data, pos + start, length):
+        if not machine.utf8_raw(data, pos + start, length):
             return -2
         prefix = prefix_of(data, pos + start, length)
         found = key_id(data, names, scratch, pos + start, length, prefix)

@@ -314,7 +314,7 @@ def put_json(data, data_limit, names, value, scratch, at, start, size, id_size):
             if sql_type == 253:
                 if length > limit - at - 96:
                     return -2
-                if not machine.ascii_raw(data, pos, length) and not json_keys.is_utf8(data, pos, length):
+                if not machine.utf8_raw(data, pos, length):
                     return -2
                 at = put_text(value, at, data, pos, length)
             else:

@@ -1,6 +1,5 @@
 cimport cython
 
-cimport gtidal.columnar.kernel.json_keys as json_keys
 cimport gtidal.columnar.kernel.machine as machine
 
 cdef long long LOW_HALF

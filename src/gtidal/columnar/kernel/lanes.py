@@ -19,7 +19,6 @@ What it makes lies in one buffer, ``out``. ``ways`` says in ten numbers what a c
 Spans were checked when cells were made and settled, and are checked again.
 """
 
-import gtidal.columnar.kernel.json_keys as json_keys
 import gtidal.columnar.kernel.machine as machine
 
 try:
@@ -139,7 +138,7 @@ def first_untext(out, text, begun, used, offsets, first, last):
     if machine.ascii_raw(out, text + begun, used - begun):
         return -1
     # All together are UTF-8, and none begins in the middle of a character: then each is.
-    whole = json_keys.is_utf8(out, text + begun, used - begun)
+    whole = machine.utf8_raw(out, text + begun, used - begun)
     for i in range(first, last):
         start = machine.word_raw(out, offsets + 4 * i)
         if start < used and out[text + start] & 192 == 128:
@@ -149,7 +148,7 @@ def first_untext(out, text, begun, used, offsets, first, last):
     for i in range(first, last):
         start = machine.word_raw(out, offsets + 4 * i)
         size = machine.word_raw(out, offsets + 4 * i + 4) - start
-        if not json_keys.is_utf8(out, text + start, size):
+        if not machine.utf8_raw(out, text + start, size):
             return i
     return -1
 

@@ -116,6 +116,116 @@ GTIDAL_INLINE int gtidal_is_ascii(const unsigned char *data, size_t size)
     return seen < 128;
 }
 
+/* UTF-8 as strict as Python's decoder: no overlong forms, no surrogates, nothing above U+10FFFF. */
+static int gtidal_is_utf8_by_byte(const unsigned char *data, size_t size)
+{
+    size_t at = 0;
+    while (at < size) {
+        unsigned char lead = data[at++], low = 0x80, high = 0xBF; /* the range of the second byte */
+        size_t more;
+        if (lead < 0x80)
+            continue;
+        if (lead >= 0xC2 && lead <= 0xDF) {
+            more = 1;
+        } else if (lead >= 0xE0 && lead <= 0xEF) {
+            more = 2;
+            low = lead == 0xE0 ? 0xA0 : low;
+            high = lead == 0xED ? 0x9F : high;
+        } else if (lead >= 0xF0 && lead <= 0xF4) {
+            more = 3;
+            low = lead == 0xF0 ? 0x90 : low;
+            high = lead == 0xF4 ? 0x8F : high;
+        } else {
+            return 0;
+        }
+        if (more > size - at || data[at] < low || data[at] > high)
+            return 0;
+        for (size_t next = 1; next < more; next++)
+            if ((data[at + next] & 0xC0) != 0x80)
+                return 0;
+        at += more;
+    }
+    return 1;
+}
+
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#include <immintrin.h>
+
+/* Sixteen bytes at a time (Keiser and Lemire, "Validating UTF-8 in less than one instruction per byte"): each pair of
+ * neighbours is looked up by three half bytes. What is set in all three is what is wrong with the pair; the last bit says
+ * that both continue a character, which is right two or three bytes behind its lead and nowhere else. */
+enum {
+    GTIDAL_SHORT = 1,        /* a lead, and no continuation behind it */
+    GTIDAL_LONG = 2,         /* a continuation behind ASCII */
+    GTIDAL_OVERLONG_3 = 4,
+    GTIDAL_LARGE = 8,        /* above U+10FFFF */
+    GTIDAL_SURROGATE = 16,
+    GTIDAL_OVERLONG_2 = 32,
+    GTIDAL_OVERLONG_4 = 64,  /* and F5 to FF before 80 to 8F */
+    GTIDAL_BOTH = 128,
+    GTIDAL_ANY = GTIDAL_SHORT | GTIDAL_LONG | GTIDAL_BOTH
+};
+
+__attribute__((target("ssse3"))) static int gtidal_is_utf8_by_pairs(const unsigned char *data, size_t size)
+{
+    const char large = GTIDAL_ANY | GTIDAL_LARGE | GTIDAL_OVERLONG_4;
+    const char second = GTIDAL_LONG | GTIDAL_OVERLONG_2 | GTIDAL_BOTH;
+    const __m128i by_first_high = _mm_setr_epi8(
+        GTIDAL_LONG, GTIDAL_LONG, GTIDAL_LONG, GTIDAL_LONG, GTIDAL_LONG, GTIDAL_LONG, GTIDAL_LONG, GTIDAL_LONG,
+        (char)GTIDAL_BOTH, (char)GTIDAL_BOTH, (char)GTIDAL_BOTH, (char)GTIDAL_BOTH, GTIDAL_SHORT | GTIDAL_OVERLONG_2,
+        GTIDAL_SHORT, GTIDAL_SHORT | GTIDAL_OVERLONG_3 | GTIDAL_SURROGATE,
+        GTIDAL_SHORT | GTIDAL_LARGE | GTIDAL_OVERLONG_4);
+    const __m128i by_first_low = _mm_setr_epi8(
+        (char)(GTIDAL_ANY | GTIDAL_OVERLONG_2 | GTIDAL_OVERLONG_3 | GTIDAL_OVERLONG_4),
+        (char)(GTIDAL_ANY | GTIDAL_OVERLONG_2), (char)GTIDAL_ANY, (char)GTIDAL_ANY, (char)(GTIDAL_ANY | GTIDAL_LARGE),
+        large, large, large, large, large, large, large, large, large | GTIDAL_SURROGATE, large, large);
+    const __m128i by_second_high = _mm_setr_epi8(
+        GTIDAL_SHORT, GTIDAL_SHORT, GTIDAL_SHORT, GTIDAL_SHORT, GTIDAL_SHORT, GTIDAL_SHORT, GTIDAL_SHORT, GTIDAL_SHORT,
+        second | GTIDAL_OVERLONG_3 | GTIDAL_OVERLONG_4, second | GTIDAL_OVERLONG_3 | GTIDAL_LARGE,
+        second | GTIDAL_SURROGATE | GTIDAL_LARGE, second | GTIDAL_SURROGATE | GTIDAL_LARGE, GTIDAL_SHORT, GTIDAL_SHORT,
+        GTIDAL_SHORT, GTIDAL_SHORT);
+    const __m128i low_half = _mm_set1_epi8(15);
+    __m128i before = _mm_setzero_si128(), wrong = _mm_setzero_si128();
+    size_t at = 0;
+    for (;;) {
+        __m128i bytes;
+        if (size - at >= 16) {
+            bytes = _mm_loadu_si128((const __m128i *)(data + at));
+        } else { /* zeros behind the end: a character that is not whole is seen */
+            unsigned char rest[16] = {0};
+            memcpy(rest, data + at, size - at);
+            bytes = _mm_loadu_si128((const __m128i *)rest);
+        }
+        __m128i first = _mm_alignr_epi8(bytes, before, 15);
+        __m128i found = _mm_and_si128(
+            _mm_and_si128(_mm_shuffle_epi8(by_first_high, _mm_and_si128(_mm_srli_epi16(first, 4), low_half)),
+                          _mm_shuffle_epi8(by_first_low, _mm_and_si128(first, low_half))),
+            _mm_shuffle_epi8(by_second_high, _mm_and_si128(_mm_srli_epi16(bytes, 4), low_half)));
+        __m128i third = _mm_subs_epu8(_mm_alignr_epi8(bytes, before, 14), _mm_set1_epi8(0xE0 - 0x80));
+        __m128i fourth = _mm_subs_epu8(_mm_alignr_epi8(bytes, before, 13), _mm_set1_epi8(0xF0 - 0x80));
+        __m128i due = _mm_and_si128(_mm_or_si128(third, fourth), _mm_set1_epi8((char)0x80));
+        wrong = _mm_or_si128(wrong, _mm_xor_si128(due, found));
+        if (size - at < 16)
+            break;
+        before = bytes;
+        at += 16;
+    }
+    return _mm_movemask_epi8(_mm_cmpeq_epi8(wrong, _mm_setzero_si128())) == 0xFFFF;
+}
+
+static int gtidal_is_utf8(const unsigned char *data, size_t size)
+{
+    if (size >= 16 && __builtin_cpu_supports("ssse3"))
+        return gtidal_is_utf8_by_pairs(data, size);
+    return gtidal_is_utf8_by_byte(data, size);
+}
+#else
+static int gtidal_is_utf8(const unsigned char *data, size_t size)
+{
+    return gtidal_is_utf8_by_byte(data, size);
+}
+#endif
+
 GTIDAL_INLINE void gtidal_prefetch(const void *place)
 {
 #if defined(__GNUC__) || defined(__clang__)

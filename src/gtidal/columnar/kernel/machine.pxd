@@ -8,6 +8,7 @@ cdef extern from "machine.h" nogil:
         unsigned char *to, size_t to_room, const unsigned char *origin, size_t from_room, size_t size
     )
     int gtidal_same(const unsigned char *one, const unsigned char *other, size_t size)
+    int gtidal_is_utf8(const unsigned char *data, size_t size)
     int gtidal_is_ascii(const unsigned char *data, size_t size)
     void gtidal_prefetch(const void *place)
     void gtidal_put_short(unsigned char *to, unsigned short number)
@@ -89,6 +90,9 @@ cdef inline void prefetch_raw(const unsigned char *data, long long pos) noexcept
 
 cdef inline bint ascii_raw(const unsigned char *data, long long pos, long long size) noexcept nogil:
     return gtidal_is_ascii(data + pos, <size_t> size)
+
+cdef inline bint utf8_raw(const unsigned char *data, long long pos, long long size) noexcept nogil:
+    return gtidal_is_ascii(data + pos, <size_t> size) or gtidal_is_utf8(data + pos, <size_t> size)
 
 cdef inline bint same_raw(
     const unsigned char *one, long long at, const unsigned char *other, long long pos, long long size

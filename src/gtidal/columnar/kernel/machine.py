@@ -79,6 +79,15 @@ def big_raw(data, pos):
     return int.from_bytes(data[pos : pos + 8], "big")
 
 
+def utf8_raw(data, pos, size):
+    """Whether these bytes are UTF-8; they may be none."""
+    try:
+        bytes(data[pos : pos + size]).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def copy_near(target, at, target_end, data, pos, end, size):
     """Copy bytes, perhaps none. ``target_end`` and ``end`` are where the two end: up to there, what follows is free to be
     written over, and to be read."""

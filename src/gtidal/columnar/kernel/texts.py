@@ -4,7 +4,6 @@ Text that is UTF-8 as it lies in the log stays there. What must be converted goe
 (by tables), padded BINARY, times, dates that are none, and decimals above 38 digits.
 """
 
-import gtidal.columnar.kernel.json_keys as json_keys
 import gtidal.columnar.kernel.machine as machine
 
 try:
@@ -256,9 +255,7 @@ def settle(
                 if size > len(data) - start:
                     return 2
                 if action == 1:  # UTF8
-                    if not machine.is_ascii(data, start, size) and not json_keys.is_utf8(
-                        machine.place(data), start, size
-                    ):
+                    if not machine.utf8_raw(machine.place(data), start, size):
                         states[cell] = 5  # RAW
                 elif action == 2:  # TABLE
                     if text_arg[column] != table:
