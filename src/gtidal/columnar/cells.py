@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from gtidal.columnar import kernel
+from gtidal.columnar.codes import ShapeCode
 from gtidal.columnar.following import Followed
 from gtidal.columnar.plan import PlanBook
+from gtidal.columnar.shapes_plan import STEP
 from gtidal.columnar.windows import Array, Window
 from gtidal.errors import GtidalError
 from gtidal.events.frame import HEADER_SIZE, decode_event
@@ -19,6 +21,8 @@ from gtidal.log.decoder import event_name, inner_format_of
 
 MOST_IMAGES = 1 << 16
 MOST_CELLS = 1 << 20
+APART = 72
+"""Cells between columns, so that those of an image are not all in the same lines of the processor's caches."""
 DONE, FULL, NOT_OURS, TOO_LARGE = range(4)
 
 
@@ -90,7 +94,7 @@ class Cells:
         total = len(events)
         per_row = events.images_per_row()
         while first < total:
-            self._make_room(events, first)
+            slots, steps = self._make_room(events, first)
             progress[0], progress[1], progress[2], progress[3] = first, pos, 0, 0
             code = kernel.cells.fill(
                 memoryview(window.data),
@@ -102,9 +106,9 @@ class Cells:
                 total,
                 book.first.view,
                 book.width.view,
-                book.slots.view,
+                slots,
                 book.sizes.view,
-                book.steps.view,
+                steps,
                 memoryview(self.slots),
                 memoryview(self.states),
                 memoryview(self.image_cell),
@@ -126,12 +130,19 @@ class Cells:
             self._heap_used = 0
             yield images
 
-    def _make_room(self, events: RowEvents, first: int) -> None:
-        """A row of the widest table must fit."""
-        need = 2 * int(self.book.slots.array[events.plans[first:]].max(initial=1))
-        if need > len(self.slots):
-            self.slots = np.zeros(need, np.int64)
-            self.states = np.zeros(need, np.uint8)
+    def _make_room(self, events: RowEvents, first: int) -> tuple[memoryview, memoryview]:
+        """A row of the widest table must fit. Gives how many slots images take, and the steps of columns."""
+        self._hold(2 * self._widest(events, first))
+        return self.book.slots.view, self.book.steps.view
+
+    def _widest(self, events: RowEvents, first: int) -> int:
+        """How many slots an image of these events takes at most."""
+        return int(self.book.slots.array[events.plans[first:]].max(initial=1))
+
+    def _hold(self, cells: int) -> None:
+        if cells > len(self.slots):
+            self.slots = np.zeros(cells, np.int64)
+            self.states = np.zeros(cells, np.uint8)
 
     # --- texts and documents
 
@@ -143,7 +154,7 @@ class Cells:
         progress[0], progress[1] = 0, self._heap_used
         while code := kernel.texts.settle(
             memoryview(window.data), memoryview(self.heap), memoryview(self.slots), memoryview(self.states),
-            memoryview(self.image_cell), plans, images.count, book.first.view, book.width.view, book.slot.view,
+            memoryview(self.image_cell), plans, images.count, book.first.view, book.width.view, self.slot_view(),
             actions, arguments, book.charset_tables.view, progress,
         ):  # fmt: skip
             if code == FULL:
@@ -152,6 +163,10 @@ class Cells:
                 self.cut(images, progress[0])
                 progress[0] = images.count
         self._heap_used = progress[1]
+
+    def slot_view(self) -> memoryview:
+        """Where columns have their cells, counted from an image's first."""
+        return self.book.slot.view
 
     def settle_documents(self, window: Window, images: Images) -> None:
         """JSON and geometries, as VARIANT."""
@@ -183,6 +198,36 @@ class Cells:
         images.refused_rows = images.first_row if first == 0 else 0
         images.count = first
         images.numbers = images.numbers[:first]
+
+
+class ColumnCells(Cells):
+    """Room where the cells of a column lie side by side: for images that become typed columns."""
+
+    def __init__(self, book: PlanBook, file: str) -> None:
+        super().__init__(book, file)
+        self.stride = 0
+        """From a column's first cell to the next column's."""
+        self._plans = 0
+        self._steps = self._slots = self._ones = memoryview(b"")
+
+    def _make_room(self, events: RowEvents, first: int) -> tuple[memoryview, memoryview]:
+        widest = self._widest(events, first)
+        images = max(min(MOST_IMAGES // 2, MOST_CELLS // widest), 2)
+        stride = images + APART
+        self._hold(widest * stride)
+        if (stride, len(self.book.plans)) != (self.stride, self._plans):
+            self.stride, self._plans = stride, len(self.book.plans)
+            steps = self.book.steps.array.reshape(-1, STEP).copy()
+            steps[:, 2] *= stride
+            steps[steps[:, 0] == ShapeCode.WIDE_DECIMAL, 5] = stride
+            self._steps = memoryview(steps.reshape(-1))
+            self._slots = memoryview(self.book.slot.array * np.int32(stride))
+            self._ones = memoryview(np.ones(self._plans, np.int32))
+            self.image_cell = np.zeros(images, np.int32)
+        return self._ones, self._steps
+
+    def slot_view(self) -> memoryview:
+        return self._slots
 
 
 def count_rows(followed: Followed, places: Array, book: PlanBook, file: str) -> Array:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from gtidal.columnar import kernel
 from gtidal.columnar.arrays import Array, Texts, from_values
 from gtidal.columnar.arrow_types import GEOMETRY, VECTOR, holds_text, list_of, logical_type, spark_type
-from gtidal.columnar.cells import FULL, Cells, Images
+from gtidal.columnar.cells import FULL, ColumnCells, Images
 from gtidal.columnar.codes import ShapeCode, State
 from gtidal.columnar.memory import offsets_room, room
 from gtidal.columnar.plan import Plan, PlanBook
@@ -50,7 +50,7 @@ class Block:
     """Settled cells of images that share a plan."""
 
     window: Window
-    cells: Cells
+    cells: ColumnCells
     images: Images
 
     @property
@@ -216,8 +216,8 @@ class Lane:
             out = room(size)
             nulls = kernel.lanes.geometries(
                 memoryview(block.window.data), memoryview(cells.slots), memoryview(cells.states),
-                memoryview(cells.image_cell), self.slot, count, memoryview(srids), memoryview(out),
-                memoryview(offsets), memoryview(valid),
+                self.slot * cells.stride, count, memoryview(srids), memoryview(out), memoryview(offsets),
+                memoryview(valid),
             )  # fmt: skip
             if nulls >= 0:
                 break
@@ -246,7 +246,7 @@ class Lane:
         progress = memoryview(np.zeros(2, np.int64))
         while code := kernel.documents.column(
             memoryview(block.window.data), memoryview(cells.slots), memoryview(cells.states),
-            memoryview(cells.image_cell), self.slot, count, memoryview(value), memoryview(value_offsets),
+            memoryview(cells.image_cell), self.slot * cells.stride, count, memoryview(value), memoryview(value_offsets),
             memoryview(metadata), memoryview(metadata_offsets), memoryview(valid), cells.documents_scratch, progress,
         ):  # fmt: skip
             if code != FULL:
@@ -280,12 +280,14 @@ class Columns:
         self._lanes = lanes
         self._flat = [lane for lane in lanes if lane.way is not None]
         self._ways = np.zeros((len(self._flat), WAY_SIZE), np.int64)
+        self._slots = np.zeros(len(self._flat), np.int64)
         self._widths = np.zeros(len(self._flat), np.int64)
         """Of what a row takes in the column's values."""
         labels: list[bytes] = []
         for number, lane in enumerate(self._flat):
             assert lane.way is not None
             self._ways[number, :3] = lane.way
+            self._slots[number] = lane.slot
             self._ways[number, 7] = len(labels)
             self._widths[number] = lane.way.size if lane.way.kind < TEXT else 4
             labels += lane.labels
@@ -299,6 +301,7 @@ class Columns:
 
     def _made(self, block: Block) -> list[Flat]:
         cells, count, ways = block.cells, block.count, self._ways
+        ways[:, 1] = self._slots * cells.stride
         sizes = np.zeros((len(ways), 3), np.int64)  # of values, bitmap, and room for text
         sizes[:, 0] = self._widths * (count + (ways[:, 0] >= TEXT))
         sizes[:, 1] = (count + 7) >> 3
@@ -312,7 +315,7 @@ class Columns:
             out = room(int(ends[-1, -1]))
             code = kernel.lanes.columns(
                 memoryview(block.window.data), memoryview(cells.heap), memoryview(cells.slots), memoryview(cells.states),
-                memoryview(cells.image_cell), count, memoryview(ways.reshape(-1)), memoryview(self._labels),
+                cells.stride, count, memoryview(ways.reshape(-1)), memoryview(self._labels),
                 memoryview(self._label_heap), memoryview(out), progress,
             )  # fmt: skip
             if not code:
@@ -340,9 +343,10 @@ class Columns:
 
 def bytes_of(block: Block, slot: int) -> int:
     """How many bytes the spans of a column have."""
-    cells = block.cells.image_cell[: block.count] + slot
-    is_span = np.isin(block.cells.states[cells], (State.VALUE, State.RAW, State.HEAP, State.HEAP_BYTES))
-    size = int((block.cells.slots[cells] >> 32)[is_span].sum())
+    first = slot * block.cells.stride
+    own = slice(first, first + block.count)
+    is_span = np.isin(block.cells.states[own], (State.VALUE, State.RAW, State.HEAP, State.HEAP_BYTES))
+    size = int((block.cells.slots[own] >> 32)[is_span].sum())
     if size > MOST_BYTES:
         raise DecodeError("a column of more than 2 GiB in one batch")
     return size

@@ -70,7 +70,8 @@ def step(row: ShapeRow, slot: int) -> list[int]:
     """How a column is read: 0 its code, 1 its size, 2 its slot among the image's; then of
     INT, UINT, FLOAT and BYTES (its length) 3 the bits of eight bytes that count, 4 the sign among them, or 0;
     of decimals 3 precision, 4 scale, and up to eight bytes, which are three groups of digits at most, 5 the bits of the
-    last, 6 its bound, 7 and 8 those of the one before, 9 the bound of the first. A group that is not there is 0."""
+    last, 6 its bound, 7 and 8 those of the one before, 9 the bound of the first. A group that is not there is 0. Of
+    those in two slots 5 is how far behind the first the second is."""
     made = [int(row.code), row.size, slot, 0, 0, 0, 0, 0, 0, 0]
     if row.code in (ShapeCode.INT, ShapeCode.UINT, ShapeCode.FLOAT, ShapeCode.BYTES):
         made[3] = -1 if row.size == 8 else (1 << 8 * row.size) - 1
@@ -82,4 +83,6 @@ def step(row: ShapeRow, slot: int) -> list[int]:
             first, middle, last = (0, 0, *digit_groups(row.arg1, row.arg2))[-3:]
             made[5:7] = 8 * GROUP_SIZE[last], 10**last
             made[7:] = 8 * GROUP_SIZE[middle], 10**middle, 10**first
+        elif row.code is ShapeCode.WIDE_DECIMAL:
+            made[5] = 1
     return made

@@ -43,6 +43,7 @@ cdef inline int read_decimal(
     present=cython.int, index=cython.int, some=cython.int, absent=cython.ulonglong, gone=cython.ulonglong,
     k=cython.int, bit=cython.ulonglong, following=cython.longlong, stop=cython.longlong, step=cython.longlong,
     code=cython.int, cell=cython.longlong, place=cython.int, size=cython.longlong, length=cython.longlong, number=cython.longlong,
+    high_cell=cython.longlong,
 )
 cdef long long read_image(
     const unsigned char *raw, long long limit, long long pos, long long end, long long nulls, long long bitmap,

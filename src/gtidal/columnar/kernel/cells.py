@@ -1,7 +1,8 @@
 """Row images to cells.
 
-``fill`` reads the row images of many rows events, following the plans of their tables, into flat row-major
-arrays: a slot and a state for every column of every image. ``count`` only walks over the values and counts rows.
+``fill`` reads the row images of many rows events, following the plans of their tables, into flat arrays: a slot and a
+state for every column of every image. The steps say where an image's cells lie, and ``plan_slots`` how far the next
+image's are: side by side, or those of a column are. ``count`` only walks over the values and counts rows.
 
 Shapes and states are those of ``columnar.codes``, as literals, so that they compile to a jump table. What the
 reference decoder refuses is refused here too, and so are a few impossible times that no slot can hold. Codes:
@@ -192,8 +193,8 @@ def read_image(raw, limit, pos, end, nulls, bitmap, first, width, steps, slots, 
                     place = some - (stop - step) // 10
                     states[cell] = 1 + (absent >> place & 1)  # ABSENT
                 if code == 6:
-                    states[cell + 1] = states[cell]
-                    slots[cell + 1] = 0
+                    states[cell + steps[step + 5]] = states[cell]
+                    slots[cell + steps[step + 5]] = 0
                 continue
             gone >>= 1
             size = steps[step + 1]
@@ -226,10 +227,12 @@ def read_image(raw, limit, pos, end, nulls, bitmap, first, width, steps, slots, 
                         return -1
                 else:
                     slots[cell] = pos | size << 32
+                    high_cell = cell
                     if code == 6:
-                        states[cell + 1] = 0
+                        high_cell = cell + steps[step + 5]
+                        states[high_cell] = 0
                     if read_decimal(
-                        raw, pos, limit, code, steps[step + 3], steps[step + 4], slots, cell, cell + 1
+                        raw, pos, limit, code, steps[step + 3], steps[step + 4], slots, cell, high_cell
                     ):
                         return -1
             elif code == 8:  # BITS

@@ -68,6 +68,12 @@ cdef inline long long *longs(long long[::1] view) noexcept nogil:
 cdef inline const long long *steps(const long long[::1] view) noexcept nogil:
     return &view[0]
 
+cdef inline const long long *from_long(const long long[::1] view, long long at) noexcept nogil:
+    return &view[at]
+
+cdef inline const unsigned char *from_byte(const unsigned char[::1] view, long long at) noexcept nogil:
+    return &view[at]
+
 cdef inline const int *words(const int[::1] view) noexcept nogil:
     return &view[0]
 

@@ -63,7 +63,13 @@ def place(view):
     return view
 
 
+def from_long(view, at):
+    """What begins there."""
+    return view[at:]
+
+
 room = longs = steps = words = place
+from_byte = from_long
 copy_raw = copy
 same_raw = same
 ascii_raw = is_ascii

@@ -145,11 +145,13 @@ class ImageRuns:
 class RowEventReader(Generic[Odd]):
     """Makes the batches of one log."""
 
+    cells_type = Cells
+
     def __init__(self, book: PlanBook, selector: Selector, file: str, *, numbered: bool) -> None:
         self.book = book
         self.selector = selector
         self.file = file
-        self.cells = Cells(book, file)
+        self.cells = self.cells_type(book, file)
         self.row_numbers = RowNumbers()
         self._numbered = numbered
         self._passed = (-1, 0)

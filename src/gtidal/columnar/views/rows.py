@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from gtidal.columnar.arrays import Array, Texts, constant, counted
 from gtidal.columnar.arrow_types import spark_type
-from gtidal.columnar.cells import Images
+from gtidal.columnar.cells import ColumnCells, Images
 from gtidal.columnar.codes import ShapeCode
 from gtidal.columnar.flat import distinct
 from gtidal.columnar.following import Followed
@@ -80,6 +80,9 @@ class Layout:
 
 class RowReader(RowEventReader[OddRow]):
     """Makes the batches of one log. ``columns``: names of the merged schema, in any order."""
+
+    cells: ColumnCells
+    cells_type = ColumnCells
 
     def __init__(
         self, book: PlanBook, selector: Selector, file: str, columns: Sequence[str], table: TableSchema
