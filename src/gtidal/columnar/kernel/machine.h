@@ -20,6 +20,19 @@
 #define GTIDAL_INLINE static inline
 #endif
 
+/* Sixteen bytes, by way of a register where the compiler knows of such: arrays would go through memory. */
+GTIDAL_INLINE void gtidal_copy_16(unsigned char *to, const unsigned char *from)
+{
+#if defined(__GNUC__) || defined(__clang__)
+    typedef unsigned char bytes __attribute__((vector_size(16)));
+    bytes piece;
+#else
+    unsigned char piece[16];
+#endif
+    memcpy(&piece, from, 16);
+    memcpy(to, &piece, 16);
+}
+
 /* Most values are short: two stores that overlap do what a call would, in less time. */
 GTIDAL_INLINE void gtidal_copy_ends(unsigned char *to, const unsigned char *from, size_t size, size_t piece)
 {
@@ -36,11 +49,8 @@ GTIDAL_INLINE void gtidal_copy(unsigned char *to, const unsigned char *from, siz
         memcpy(to, from, size);
     } else if (size >= 16) {
         size_t done = 0;
-        for (; size - done > 32; done += 16) {
-            unsigned char piece[16];
-            memcpy(piece, from + done, 16);
-            memcpy(to + done, piece, 16);
-        }
+        for (; size - done > 32; done += 16)
+            gtidal_copy_16(to + done, from + done);
         gtidal_copy_ends(to + done, from + done, size - done, 16);
     } else if (size >= 8) {
         gtidal_copy_ends(to, from, size, 8);
@@ -64,9 +74,8 @@ GTIDAL_INLINE void gtidal_copy_near(unsigned char *to, size_t to_room, const uns
     }
     size_t done = 0;
     do {
-        unsigned char piece[32];
-        memcpy(piece, from + done, 32);
-        memcpy(to + done, piece, 32);
+        gtidal_copy_16(to + done, from + done);
+        gtidal_copy_16(to + done + 16, from + done + 16);
         done += 32;
     } while (done < size);
 }
@@ -99,10 +108,11 @@ GTIDAL_INLINE int gtidal_is_ascii(const unsigned char *data, size_t size)
     uint64_t seen = 0, word;
     if (size >= 8) {
         size_t at = 0;
-        for (; at + 32 <= size; at += 32) {
-            uint64_t words[4];
-            memcpy(words, data + at, 32);
-            seen |= words[0] | words[1] | words[2] | words[3];
+        for (; at + 16 <= size; at += 16) {
+            uint64_t another;
+            memcpy(&word, data + at, 8);
+            memcpy(&another, data + at + 8, 8);
+            seen |= word | another;
         }
         for (; at + 8 < size; at += 8) {
             memcpy(&word, data + at, 8);
