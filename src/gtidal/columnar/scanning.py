@@ -36,6 +36,8 @@ from gtidal.log.decoder import Keys
 from gtidal.log.transactions import Transaction
 
 MOST_ROWS = 1 << 16
+EVENTS_WINDOW = 2 << 20
+"""Little is made of each event, so it matters more that a window stays in the processor's cache."""
 LARGEST_WINDOW = 1 << 26
 """A transaction that does not fit is followed to its end before its rows are read."""
 _COUNTERS = (Txn.ROWS_INSERTED, Txn.ROWS_UPDATED, Txn.ROWS_DELETED)
@@ -140,7 +142,7 @@ class LogScan:
         follower.decode_rows = False
         follower.tell_statements = self.scan.selection.by_table
         wants_detail = "detail" in columns
-        for followed in self._followed():
+        for followed in self._followed(min(self.scan.window, EVENTS_WINDOW)):
             window = followed.window
             if self.adrift:
                 followed.lanes.event_txn[: followed.events] = NO_TRANSACTION
@@ -190,11 +192,11 @@ class LogScan:
             self.follower.finish(followed)
             yield followed
 
-    def _followed(self) -> Iterator[Followed]:
+    def _followed(self, size: int | None = None) -> Iterator[Followed]:
         """All windows. Where a transaction goes on behind a window, and did not begin with it, the next one begins with
         that transaction: those that are whole need no reference decoder."""
         follower, reader = self.follower, self.reader
-        while (window := reader.next()) is not None:
+        while (window := reader.next(size)) is not None:
             if follower.tracker.current is not None or reader.is_inside:
                 yield follower.follow(window)
                 continue

@@ -36,7 +36,7 @@ from gtidal.log.decoder import FIRST_EVENT, Frame, Keys, LogDecoder, inner_forma
 from gtidal.log.encryption import EncryptionHeader
 from gtidal.log.facts import Passed
 
-WINDOW = 4 << 20
+WINDOW = 2 << 20
 """What is read at a time: the more, the less it costs to begin; the less, the more stays in the processor's cache."""
 LARGEST_PAYLOAD = 8 << 20
 """Payloads that unpack to more are left to the decoder."""
