@@ -306,7 +306,7 @@ def _stretch(
 
 
 _LOOK = 1 << 14
-_STRETCH = 15 << 19
+_STRETCH = 11 << 19
 """What a thread reads at a time; its batches wait for those before them."""
 _READ_AHEAD = 128 << 20
 """Bytes of batches that may wait, of all threads together. One transaction may be larger than that."""

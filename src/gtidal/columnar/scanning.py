@@ -233,6 +233,8 @@ class LogScan:
             followed.transactions = int(np.searchsorted(ends, error.position or 0, side="right"))
             followed.has_open, followed.error = False, error
             places = places[lanes.event_txn[places] < followed.transactions]
+            if not len(places):
+                return
             counted = count_rows(followed, places, self.book, self.file)
         rows = followed.rows
         before = rows[-1].copy()

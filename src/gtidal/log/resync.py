@@ -36,6 +36,7 @@ from gtidal.log.decoder import MAX_EVENT_SIZE
 
 _HEADER = Struct("<IBIIIH")
 _V1_HEADER = Struct("<IBII")
+_SIZE_AND_POSITION = Struct("<II")
 _WRAP = 0xFFFFFFFF
 _ODD_FLAGS = ~sum(FLAGS)
 _VENDOR_TYPES = frozenset(range(101, 106))
@@ -229,8 +230,16 @@ class Prover:
         largest = MAX_EVENT_SIZE if self.size is None else min(MAX_EVENT_SIZE, self.size - position - offset)
         encrypted = self._cipher is not None
         pattern, ahead = _header_pattern(self._types, largest >> 24, self._header_size, encrypted)
+        # Most places are refuted by the position they claim: where that must be right, it is looked at first.
+        telling = self.strict and self.format.version >= 4 and not encrypted
+        there = (0, self.shift & _WRAP)
         for found in pattern.finditer(data, offset + ahead):
-            yield found.start() - ahead
+            at = found.start() - ahead
+            if telling:
+                size, log_pos = _SIZE_AND_POSITION.unpack_from(data, at + 9)
+                if (log_pos - size - position - at) & _WRAP not in there:
+                    continue
+            yield at
 
 
 def claimed_start(format: Format, size: int, log_pos: int) -> int | None:
