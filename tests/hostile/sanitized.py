@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+import gtidal
 from gtidal.cli.main import main as gtidal_command
 from gtidal.columnar import kernel
 from tests.hostile.damage import MAGIC_SIZE, Damager, event_spans
@@ -61,6 +62,13 @@ def use_the_package(path: Path) -> None:
     for view in VIEWS:
         with suppress(Exception):
             drain(view, data)
+    tables: list[str] = []
+    with suppress(Exception):
+        tables = [f"{table.schema}.{table.name}" for table in gtidal.tables(path)]
+    for table in tables:
+        with suppress(Exception):
+            for _ in gtidal.rows(path, table, threads=1):
+                pass
     for command in COMMANDS:
         output = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape")
         with redirect_stdout(output), redirect_stderr(output), suppress(Exception):

@@ -1,4 +1,4 @@
-"""Row images as cells: the kernel's row-major table of slots and states, filled for many events at a time."""
+"""Row images as cells: the kernel's table of slots and states, filled for many events at a time."""
 
 from __future__ import annotations
 
