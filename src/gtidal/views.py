@@ -134,9 +134,10 @@ def rows(
     from gtidal.columnar.table_schema import TableSchema
     from gtidal.columnar.table_versions import find_versions_quickly
     from gtidal.columnar.windows import WindowReader
-    from gtidal.requests import check_options
+    from gtidal.requests import check_options, check_view
 
     check_options(options, images)
+    check_view("rows", options)
     schema_name, dot, name = table.partition(".")
     if not dot or not schema_name or not name:
         raise UsageError(f"table={table!r}: name it with its schema, as in shop.orders")
@@ -194,9 +195,10 @@ def _read(
 ) -> pa.RecordBatchReader:
     from gtidal.columnar import kernel
     from gtidal.columnar.views.changes import schema_of
-    from gtidal.requests import check_options
+    from gtidal.requests import check_options, check_view
 
     check_options(options, images)
+    check_view(view, options)
     if view == "changes":
         schema = schema_of(schema.names, images)
     shown = _Shown.of(view, schema, columns, options)
