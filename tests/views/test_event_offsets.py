@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 
 import gtidal
 from gtidal import views
+from gtidal.columnar.splitting import Boundaries
+from gtidal.columnar.windows import WindowReader
 from gtidal.errors import DecodeError
 from gtidal.planning import plan_read, read_part
 from tests.hostile.small_logs import small_logs
@@ -157,6 +160,29 @@ def test_public_logs(log: Any) -> None:
         for read in (events, events_in_parts):
             assert read(log.path, start=offset) == from_offset(every, log.name, offset), offset
             assert read(log.path, stop=offset) == before_offset(every, log.name, offset), offset
+
+
+class OfServer(io.FileIO):
+    """Servers send a log only from where an event begins."""
+
+    searchable = False
+
+
+def test_what_cannot_be_searched_is_gone_through() -> None:
+    path = SHOP / FILE
+    size = path.stat().st_size
+    every = events(path)
+    for offset in offsets(every):
+        found = []
+        for stream in (OfServer(path), io.FileIO(path)):
+            with stream:
+                found.append(Boundaries(WindowReader(stream, FILE), size).around_events(offset, offset))
+        assert found[0] == found[1], offset
+    begins = next(row["transaction_position"] for row in every if row["position"] == 2829)
+    with OfServer(path) as stream:
+        place, _ = Boundaries(WindowReader(stream, FILE), size).around_events(2829, None)
+        assert place is not None
+        assert place.position == begins
 
 
 # --- damage in the transaction that an offset is in
