@@ -27,12 +27,12 @@ quieten()
 
 def _tell_of_kernel() -> None:
     """Once for each read, to those who collect what Python says in Spark. Where it is interpreted, tasks warn as well."""
-    import gtidal
+    from gtidal.columnar import kernel
 
     log = logging.getLogger("gtidal")
     if log.level == logging.NOTSET:
         log.setLevel(logging.INFO)  # nobody can configure Python's log in Spark's processes
-    log.info("binlog: gtidal %s, kernel %s", gtidal.__version__, gtidal.kernel)
+    log.info("binlog: the kernel is %s", kernel.IMPLEMENTATION)
 
 
 class BinlogSource(DataSource):
