@@ -17,6 +17,7 @@ from gtidal.errors import UsageError
 from gtidal.events.registry import EVENTS
 from gtidal.events.table_map import TableMap
 from gtidal.gtid import GtidSet, MariadbGtidSet, parse_gtid_set
+from gtidal.log.decoder import event_name
 from gtidal.log.tables import GENERATED_KEY
 from gtidal.sources.definitions import read_definitions
 from gtidal.sources.files import LogFile, find_logs
@@ -41,6 +42,8 @@ FINDING = frozenset(("storage", "recursive"))
 def selection_of(options: Mapping[str, Any]) -> Selection:
     """All that is asked for, positions apart."""
     start, stop = where_of("start", options.get("start")), where_of("stop", options.get("stop"))
+    if stop.gtids is not None and not stop.gtids:
+        raise UsageError("stop is empty: give a position or a time, or leave it out")
     if stop.gtids is not None or stop.word is not None:
         raise UsageError("stop is a position or a time; for GTIDs use include_gtids")
     exclude, passed = _gtids(options, "exclude_gtids"), None
@@ -106,7 +109,8 @@ def _numbers(options: Mapping[str, Any], name: str) -> frozenset[int] | None:
         raise UsageError(f"{name}={value!r}: it is a number, or several with commas between") from None
 
 
-_CODES = {cls.name: code for code, cls in EVENTS.items()}
+_CODES = {event_name(code): code for code in range(256)}
+"""Also of types that nobody knows, as ``events.type`` shows them."""
 
 
 def _types(value: Any) -> frozenset[int] | None:
@@ -117,11 +121,14 @@ def _types(value: Any) -> frozenset[int] | None:
     for each in given:
         text = str(each).strip().upper()
         if text.isdigit():
+            if int(text) not in range(256):
+                raise UsageError(f"types: no event {text}; the numbers are 0 to 255")
             codes.add(int(text))
         elif text in _CODES:
             codes.add(_CODES[text])
         else:
-            raise UsageError(f"types: no event {text}; there are {', '.join(sorted(_CODES))}")
+            names = sorted(cls.name for cls in EVENTS.values())
+            raise UsageError(f"types: no event {text}; there are {', '.join(names)}")
     return frozenset(codes)
 
 
@@ -159,6 +166,20 @@ def check_options(options: Mapping[str, Any], images: str = "variant") -> None:
     mode = options.get("mode", FAILFAST)
     if mode not in MODES:
         raise UsageError(f"mode={mode!r}: {', '.join(MODES[:-1])} or {MODES[-1]}")
+
+
+def check_view(view: str, options: Mapping[str, Any]) -> None:
+    """Raise for options that would be ignored."""
+    if view == "rows" and (
+        given := [name for name in ("schemas", "tables") if options.get(name) is not None]
+    ):
+        raise UsageError(
+            f"{' and '.join(given)}: rows are of the one table that is named; leave out the rest"
+        )
+    if view in ("events", "transactions") and options.get("include_uncommitted"):
+        raise UsageError(
+            f"include_uncommitted is for changes and rows: {view} shows all transactions, whatever their outcome"
+        )
 
 
 def chosen_columns(columns: Sequence[str] | None, names: list[str]) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from threading import Condition, local
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gtidal.columnar.codes import FAILFAST
-from gtidal.errors import DecodeError, UsageError
+from gtidal.errors import DecodeError, NotABinlog, UsageError
 from gtidal.sources.files import LogFile, find_logs
 from gtidal.sources.keyring import KeyStore
 from gtidal.sources.server.locating import ServerUri
@@ -134,9 +134,10 @@ def rows(
     from gtidal.columnar.table_schema import TableSchema
     from gtidal.columnar.table_versions import find_versions_quickly
     from gtidal.columnar.windows import WindowReader
-    from gtidal.requests import check_options
+    from gtidal.requests import check_options, check_view
 
     check_options(options, images)
+    check_view("rows", options)
     schema_name, dot, name = table.partition(".")
     if not dot or not schema_name or not name:
         raise UsageError(f"table={table!r}: name it with its schema, as in shop.orders")
@@ -194,9 +195,10 @@ def _read(
 ) -> pa.RecordBatchReader:
     from gtidal.columnar import kernel
     from gtidal.columnar.views.changes import schema_of
-    from gtidal.requests import check_options
+    from gtidal.requests import check_options, check_view
 
     check_options(options, images)
+    check_view(view, options)
     if view == "changes":
         schema = schema_of(schema.names, images)
     shown = _Shown.of(view, schema, columns, options)
@@ -295,14 +297,25 @@ def _stretch(
     from gtidal.columnar.splitting import Boundaries
     from gtidal.columnar.windows import WindowReader
 
-    if (start is not None and not exact) or stop is not None:
-        with file.open_raw() as stream:
-            reader = WindowReader(stream, file.name, keys=scan.keys, window=_LOOK)
+    asked = None if exact else start
+    if asked is None and stop is None:
+        return Stretch(start)
+    with file.open_raw() as stream:
+        reader = WindowReader(stream, file.name, keys=scan.keys, window=_LOOK)
+        try:
             reader.open()
             boundaries = Boundaries(reader, file.size - reader.head_size)
-            begin, stop = boundaries.bounds(None if exact else start, stop, by_event=by_event)
-            start = start if exact else begin
-    return Stretch(start, stop)
+        except NotABinlog:
+            raise
+        except DecodeError:  # whoever reads the damaged head says so
+            return Stretch(None if by_event else start, stop, shown_from=start or 0)
+        if not by_event:
+            begin, stop = boundaries.bounds(asked, stop)
+            return Stretch(start if exact else begin, stop)
+        place, stop = boundaries.around_events(asked, stop)
+        if exact or place is None:
+            return Stretch(start if exact else None, stop, shown_from=start or 0)
+        return Stretch(place.position, stop, place.format, start or 0)
 
 
 _LOOK = 1 << 14

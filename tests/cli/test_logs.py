@@ -77,6 +77,18 @@ def test_damage_ends_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert f"damaged at {len(data)}" in out
 
 
+@pytest.mark.parametrize(("byte", "seen"), [(9, True), (11, True), (30, False)])
+def test_damage_in_the_middle_is_seen_in_headers_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], byte: int, seen: bool
+) -> None:
+    """As the help says: checksums are not compared."""
+    data = bytearray((Path(__file__).parents[2] / "examples" / "shop" / "binlog.000002").read_bytes())
+    data[2829 + byte] ^= 0x40
+    path = tmp_path / "binlog.000002"
+    path.write_bytes(data)
+    assert run(capsys, path)[0] == int(seen)
+
+
 def test_a_cut_file_ends_with_1_and_one_in_use_with_0(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -314,3 +314,45 @@ def test_columns_in_any_order(tmp_path: Path) -> None:
     assert table.column("_corrupt") == whole.column("_corrupt")
     alone = gtidal.changes(path, mode="PERMISSIVE", columns=["_corrupt"]).read_all()
     assert alone.column("_corrupt") == whole.column("_corrupt")
+
+
+# --- as docs/views.md says
+
+
+def shop_with_damage(tmp_path: Path) -> tuple[Path, str]:
+    """And the GTID of the transaction that it is in."""
+    shop = Path(__file__).parents[2] / "examples" / "shop" / "binlog.000002"
+    data = bytearray(shop.read_bytes())
+    data[2829 + 30] ^= 1
+    path = tmp_path / shop.name
+    path.write_bytes(data)
+    gtids = {row["position"]: row["gtid"] for row in gtidal.events(shop).read_all().to_pylist()}
+    return path, str(gtids[2829])
+
+
+@pytest.mark.parametrize("view", SCHEMAS)
+def test_what_is_told_of_whatever_is_selected(tmp_path: Path, view: str) -> None:
+    path, gtid = shop_with_damage(tmp_path)
+
+    def told(**options: Any) -> list[int]:
+        regions: list[BadRegion] = []
+        read = getattr(gtidal, view)
+        read(path, mode="DROPMALFORMED", on_corrupt=regions.append, **options).read_all()
+        return [region.position for region in regions]
+
+    for options in ({}, {"tables": "x.y"}, {"types": "XID"}, {"server_ids": 5}, {"start": "2030-01-01"}):
+        assert told(**options) == [2829], options
+    for options in ({"start": 4000}, {"stop": 2000}, {"exclude_gtids": gtid}):
+        assert told(**options) == [], options
+
+
+@pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])
+def test_files_that_hold_nothing(tmp_path: Path, mode: str) -> None:
+    path = tmp_path / "binlog.000001"
+    path.write_bytes(b"")
+    regions: list[BadRegion] = []
+    gtidal.events(path, mode=mode, on_corrupt=regions.append).read_all()
+    assert [(region.position, region.length) for region in regions] == [(0, 0)]
+    path.write_bytes(b"nothing of a log")
+    with pytest.raises(NotABinlog):
+        gtidal.events(path, mode=mode).read_all()

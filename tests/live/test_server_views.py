@@ -169,8 +169,8 @@ def test_start_and_stop(source: Server, view: str) -> None:
     for start, stop in (
         (None, None),
         (f"{third['file']}:{third['position']}", None),
-        # Where no event begins: files are searched for one that can be proven, which servers do not allow.
-        (None if view == "events" else f"{third['file']}:{third['position'] + 1}", None),
+        # Inside of a transaction, where no event begins: files are searched, which servers do not allow.
+        (f"{third['file']}:{third['position'] + 1}", None),
         (None, f"{third['file']}:{third['position']}"),
         (had, None),
         (whole[0]["timestamp"].isoformat(), None),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import random
 from datetime import UTC, datetime
@@ -264,6 +265,29 @@ def test_planning_reads_no_whole_files(tmp_path: Path) -> None:
     meter = Meter()
     plan_read(path, {}, part_bytes=1 << 20, meter=meter)
     assert meter.bytes_read < 20_000
+
+
+@pytest.mark.parametrize(
+    ("count", "options", "most_each"),
+    [
+        (10_000, {}, 8 << 10),
+        (500, {"start": "2020-01-01"}, 24 << 10),
+        (500, {"exclude_gtids": f"{UUID}:1"}, 24 << 10),
+    ],
+)
+def test_many_files_are_planned_by_heads_and_tails(
+    tmp_path: Path, count: int, options: dict[str, Any], most_each: int
+) -> None:
+    """Bytes are counted, not seconds: they are the same on every machine."""
+    first = tmp_path / "binlog.000001"
+    size = write_day(first, 100)
+    assert size > 10 * most_each
+    for number in range(2, count + 1):
+        os.link(first, tmp_path / f"binlog.{number:06}")
+    meter = Meter()
+    plan = plan_read(tmp_path, options, part_bytes=128 << 20, view="changes", meter=meter)
+    assert plan.bytes_total == count * size
+    assert meter.bytes_read < count * most_each
 
 
 def test_mistakes(archive: Path, tmp_path: Path) -> None:

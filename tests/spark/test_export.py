@@ -276,7 +276,7 @@ def test_the_command(spark: SparkSession, tmp_path: Path, capsys: pytest.Capture
         ([*arguments, "--view", "events"], "--view events and --table shop.orders: give one of the two"),
         ([*arguments, "--partition-by", "table"], "that is for the view changes"),
         (["export", str(SHOP), "--to", str(SHOP)], "is not empty, and what is in it was not written by gtidal"),
-        (["export", str(SHOP), "--to", str(to), "--format", "csv"], "already exists"),
+        (["export", str(SHOP), "--to", str(to), "--format", "csv"], f"{to} already exists, and what is in it is not overwritten: name a new folder, or remove"),
         (["export", str(SHOP), "--to", str(LOGS[0] / "x")], f"cannot write to {LOGS[0] / 'x'}: "),
         (["export", str(tmp_path / "none"), "--to", str(tmp_path / "n")], "no such file or directory"),
     ):  # fmt: skip

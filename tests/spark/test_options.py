@@ -61,6 +61,7 @@ WRONG = [
     ({"table": "orders"}, "table='orders': it is a table with its schema, as in shop.orders"),
     ({"table": "a.b", "view": "events"}, "view='events' and table='a.b': give one of the two"),
     ({"detail": "true"}, "detail means nothing for view changes; it is for view events"),
+    ({"table": "shop.orders", "schemas": "shop"}, "schemas means nothing for typed rows (table); it is for view changes, view events"),
     ({"mergeSchema": "true"}, "mergeSchema means nothing for view changes; it is for typed rows (table)"),
     ({"start": "soon"}, "start='soon': it is no position (binlog.000024:197), no time"),
     ({"stop": "3e11fa47-71ca-11e1-9e33-c80aa9429562:1"}, "it is a position or a time; for GTIDs use includeGtids"),

@@ -83,6 +83,28 @@ def test_a_table_that_changed(spark: SparkSession, tmp_path: Path) -> None:
     assert rows_of(collect(merged)) == [{"a": 1, "b": 2}, {"a": 3, "b": None}]
 
 
+def test_events_from_the_middle_of_a_transaction(spark: SparkSession) -> None:
+    here = {"start": "binlog.000002:2829", "stop": "binlog.000002:3222", "tables": "shop.*"}
+    expected = gtidal.events(SHOP, **here).read_all()
+    assert expected["transaction_position"].to_pylist() == [2105] * 3
+    found = load(spark, SHOP, view="events", **here)
+    assert rows_of(found.toArrow()) == rows_of(expected)
+
+
+def test_reads_tell_which_kernel_they_have(spark: SparkSession, capfd: pytest.CaptureFixture[str]) -> None:
+    setting = "spark.sql.pyspark.worker.logging.enabled"
+    said = f"binlog: the kernel is {gtidal.kernel}"
+    spark.conf.set(setting, "true")
+    try:
+        assert load(spark, SHOP, view="events").count()
+        logged = spark.sql("SELECT level, msg FROM python_worker_logs() WHERE logger = 'gtidal'").collect()
+    finally:
+        spark.conf.unset(setting)
+    assert [(row.level, row.msg) for row in logged if row.msg.startswith("binlog: ")] == [("INFO", said)]
+    assert load(spark, SHOP, view="events").count()
+    assert said not in "".join(capfd.readouterr())
+
+
 def test_a_users_own_schema(spark: SparkSession) -> None:
     frame = load(spark, schema="op string, position bigint, file string")
     expected = gtidal.changes(SHOP, columns=["op", "position", "file"]).read_all()

@@ -18,7 +18,8 @@ from gtidal.sources.keyring import KeyStore
 
 HELP = """
 List the files of a log in order: size, first and last time (UTC), the GTIDs before and inside each, and how
-it ends. Exit code 1 if a file is damaged; `gtidal verify` tells more.
+it ends. Exit code 1 if a file is seen to be damaged: it is gone through from event to event, and checksums are not
+compared. `gtidal verify` does that.
 
 \b
 Examples:

@@ -103,13 +103,22 @@ def view_columns(columns: Sequence[str], schema: pa.Schema) -> tuple[str, ...]:
 
 def view_in_mode(view: str, mode: str, schema: pa.Schema, on_corrupt: OnCorrupt | None = None) -> View:
     """What reads a stretch of a log. ``schema``: that of the batches. ``on_corrupt`` is told of each bad region."""
-    if mode == FAILFAST:
-        return VIEWS[view]
 
     def read(log: LogScan) -> Iterator[pa.RecordBatch]:
-        return _Reading(log, view, schema, mode == PERMISSIVE, on_corrupt).batches()
+        return _Reading(log, view, schema, mode, on_corrupt).batches()
 
-    return read
+    def fail_behind_start(log: LogScan) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from VIEWS[view](log)
+        except DecodeError as error:
+            if log.reader.overran or error.position is None or error.position >= log.shown_from:
+                raise
+            # It was met on the way to what is shown, which nobody asked for.
+            yield from read(log)
+
+    if mode != FAILFAST:
+        return read
+    return fail_behind_start if view == "events" else VIEWS[view]
 
 
 class _Salvager:
@@ -227,12 +236,13 @@ class _Reading:
     """One stretch of a log, read in spite of damage."""
 
     def __init__(
-        self, log: LogScan, view: str, schema: pa.Schema, shown: bool, on_corrupt: OnCorrupt | None
+        self, log: LogScan, view: str, schema: pa.Schema, mode: str, on_corrupt: OnCorrupt | None
     ) -> None:
         self.log = log
         self.view = view
         self.schema = schema
-        self.shown = shown
+        self.shown = mode == PERMISSIVE
+        self.fails = mode == FAILFAST
         self.on_corrupt = on_corrupt
         self.salvager: _Salvager | None = None
         self.stop = log.reader.stop
@@ -242,7 +252,11 @@ class _Reading:
         region = yield from self._from(log.settled, stop)
         while region is not None:
             assert self.salvager is not None
-            yield from self._told(region)
+            self._check(region.position, region.end)
+            if region.position >= log.shown_from:
+                if self.fails:
+                    raise region.error
+                yield from self._told(region)
             behind = self.salvager.place
             if behind.position >= self.salvager.end:
                 return  # where nothing is left, there may be no head either that could be read again
@@ -365,7 +379,6 @@ class _Reading:
     # --- what is told of a bad region
 
     def _told(self, region: Damage) -> Iterator[pa.RecordBatch]:
-        self._check(region.position, region.end)
         error = region.error
         reason = "zero bytes, no events" if region.zeros else error.message
         place = [text for text in (error.event, error.field and f"field {error.field}") if text]

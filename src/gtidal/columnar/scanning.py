@@ -28,7 +28,7 @@ from gtidal.columnar.views.details import DetailWriter
 from gtidal.columnar.views.events import EventColumns
 from gtidal.columnar.views.rows import RowReader
 from gtidal.columnar.views.transactions import NEED_COUNTS, TransactionColumns
-from gtidal.columnar.windows import WINDOW, Place, Window, WindowReader
+from gtidal.columnar.windows import WINDOW, Array, Place, Window, WindowReader
 from gtidal.errors import DecodeError, GtidalError
 from gtidal.events.format import Format
 from gtidal.events.transaction import TransactionPayload
@@ -69,6 +69,8 @@ class Stretch:
     stop: int | None = None
     format: Format | None = None
     """In force at its start; None: that of the log's head."""
+    shown_from: int = 0
+    """Events before are read, to know what the others belong to, and not shown: for the view ``events``."""
 
 
 class LogScan:
@@ -101,6 +103,8 @@ class LogScan:
         """From where to read again what was not given yet; None: from the log's beginning."""
         self.given = 0
         """The position before which everything was given."""
+        self.shown_from = 0
+        """As the stretch says; it stays, wherever reading goes on."""
         self.adrift = False
         """Whether it is not known to which transaction events belong: for the view ``events``."""
         self.go_to(stretch)
@@ -109,6 +113,7 @@ class LogScan:
         """Read this stretch next, with all that was allocated for the one before."""
         self.reader.stop = stretch.stop
         self.settled, self.given = None, 0
+        self.shown_from = stretch.shown_from
         if stretch.start is not None:
             if self._format is None:
                 self.reader.read_format()
@@ -147,8 +152,9 @@ class LogScan:
             if self.adrift:
                 followed.lanes.event_txn[: followed.events] = NO_TRANSACTION
             places = self.selector.events(followed)
-            if self.given > window.position:  # it is read again, for the sake of the transaction it is in
-                places = places[window.index.positions[places] >= self.given]
+            first = max(self.given, self.shown_from)
+            if first > window.position:  # it is read for the sake of the transaction it is in
+                places = places[_outer_positions(window.index, places) >= first]
             for some in np.array_split(places, -(-len(places) // MOST_ROWS)) if len(places) else ():
                 details = self._details.column(followed, some) if wants_detail else None
                 yield EventColumns(followed, self.file, some, details).batch(columns)
@@ -378,6 +384,12 @@ class LogScan:
             follower.rewind(maps)
             reader.seek(behind)
             return
+
+
+def _outer_positions(index: Index, places: Array) -> Array:
+    """Where events are; those inside of a payload are where it is, since theirs may go beyond its end."""
+    payloads = index.payloads[places]
+    return np.where(payloads >= 0, payloads, index.positions[places])
 
 
 def empty_window(window: Window) -> Window:

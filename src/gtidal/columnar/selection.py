@@ -11,12 +11,12 @@ import numpy as np
 
 from gtidal.columnar.codes import KINDS, NONE, OUTCOMES, Txn
 from gtidal.columnar.flat import is_one_of
-from gtidal.columnar.following import NO_TRANSACTION, ROWS_TYPES, Followed
+from gtidal.columnar.following import NO_TRANSACTION, Followed
 from gtidal.columnar.index import GtidFilter
 from gtidal.columnar.plan import PlanBook
+from gtidal.columnar.statements import statement_of
 from gtidal.columnar.windows import Array, Window
 from gtidal.errors import UsageError
-from gtidal.events.table_map import TableMap
 from gtidal.gtid import GtidSet, MariadbGtid, MariadbGtidSet, parse_uuid
 from gtidal.log.transactions import COMMIT, PREPARED, ROLLBACK, XA
 
@@ -167,11 +167,13 @@ class Selector:
         return np.flatnonzero(keep)
 
     def _statements(self, followed: Followed) -> Array:
+        """Statements that may change data, by their default schema. BEGIN and the like are told or not, as it happens
+        who followed their transaction: they are of no table."""
         keep = np.zeros(followed.events, bool)
         for place, event in followed.told:
-            if not isinstance(event, TableMap) and int(followed.window.index.types[place]) not in ROWS_TYPES:
-                schema = getattr(event, "schema", None)
-                keep[place] |= isinstance(schema, str) and self.matches_schema(schema)
+            statement = statement_of(event) if place < followed.events else None
+            if statement is not None and statement.schema is not None:
+                keep[place] |= self.matches_schema(statement.schema)
         return keep
 
     def _of_selected(self, followed: Followed, transactions: Array, others: bool) -> Array:

@@ -9,6 +9,7 @@ begins with the log: it is right, and so are all.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -96,22 +97,46 @@ class Boundaries:
         """Where the first transaction begins that is known to begin from ``cut`` on and before ``until``."""
         return next((seen.place for seen in self.walk(cut, until) if seen.begins), None)
 
-    def bounds(self, start: int | None, stop: int | None, *, by_event: bool) -> tuple[int | None, int | None]:
-        """Where to begin and to stop for those who name any two offsets: with the first transaction, or event, that
-        begins there or behind. None: with the log's first, behind its last."""
+    def bounds(self, start: int | None, stop: int | None) -> tuple[int | None, int | None]:
+        """Where to begin and to stop for those who name any two offsets: with the first transaction that begins there or
+        behind. None: with the log's first, behind its last."""
         if not self._is_usual():
             return start, stop
-        begin = None if start is None else self.from_offset(start, by_event)
-        return begin, None if stop is None else self.from_offset(stop, by_event)
+        begin = None if start is None else self.from_offset(start, by_event=False)
+        return begin, None if stop is None else self.from_offset(stop, by_event=False)
+
+    def around_events(self, start: int | None, stop: int | None) -> tuple[Place | None, int | None]:
+        """What to read for the events from one offset on and before another, wherever these are: from the beginning of
+        a transaction, where it is told what its events belong to, and to where an event begins."""
+        if not self._is_usual():
+            by_header = self.format.version >= 4 and not self.reader.decoder.encrypts_events
+            return None, self._walk_to(stop) if stop is not None and by_header else stop
+        begin = None if start is None else self._transaction_before(start)
+        return begin, None if stop is None else self.from_offset(stop, by_event=True)
+
+    def _transaction_before(self, offset: int) -> Place | None:
+        """The last place up to ``offset`` at which a transaction is known to begin; None: the log's first event."""
+        if offset <= self.head:
+            return None
+        if offset >= self.size:
+            return Place(self.size, self.format)
+        if not self.searchable and self._is_event(offset):
+            # A server sends what is behind an offset; to look before it means to get the file from its head on.
+            seen = next(self.events(Place(offset, self.format), offset + 1), None)
+            if seen is not None and seen.begins:
+                return seen.place
+        back = _PROBE
+        while self.searchable and not self.relay and offset - back > self.head:
+            if (place := _last_beginning(self.walk(offset - back, offset + 1))) is not None:
+                return place
+            back *= 4
+        # A relay log's format may change: which one is in force is known to those who come from its head.
+        return _last_beginning(self.events(Place(self.head, self.format), offset + 1))
 
     def from_offset(self, offset: int, by_event: bool) -> int:
         """The position of the first transaction, or event, from ``offset`` on; the log's end if there is none."""
         if offset <= self.head:
-            if not by_event:
-                return self.head
-            events = self.events(Place(FIRST_EVENT, self.format), self.size)
-            places = (seen.place.position for seen in events if seen.place.position >= offset)
-            return next(places, self.head)
+            return self._walk_to(offset) if by_event else self.head
         missing = self.size
         if self._is_event(offset):  # also one that is damaged: whoever reads it says so
             missing = offset
@@ -130,6 +155,11 @@ class Boundaries:
             ):
                 return at
         return missing
+
+    def _walk_to(self, offset: int) -> int:
+        """The first event from an offset on, coming from the log's first."""
+        places = (seen.place.position for seen in self.events(Place(FIRST_EVENT, self.format), self.size))
+        return next((position for position in places if position >= offset), self.size)
 
     def _from_before(self, offset: int) -> Iterator[Seen]:
         """Events from ``offset`` on, reached from a boundary before it: not all tell where they are (MariaDB's inside of
@@ -254,6 +284,11 @@ class Boundaries:
             else:
                 cut, probe = cut + 1, _PROBE
         return None
+
+
+def _last_beginning(events: Iterator[Seen]) -> Place | None:
+    last = deque((seen.place for seen in events if seen.begins), maxlen=1)
+    return last[0] if last else None
 
 
 def writes_gtids(format: Format) -> bool:

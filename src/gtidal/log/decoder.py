@@ -80,17 +80,20 @@ class Frame(NamedTuple):
         return self.position + len(self.data)
 
 
+_WHERE_TO_GIVE = "(key_file in Python, keyFile in Spark, --key-file of a command)"
+
+
 class Keys:
     """Where a decoder asks for keys. The base knows none."""
 
     def mysql(self, key_id: str) -> bytes:
         raise KeyProblem(
-            f"the log is encrypted with {key_id}: give that key in hex, or the server's keyring file"
+            f"the log is encrypted with {key_id}: give the server's keyring file {_WHERE_TO_GIVE}"
         )
 
     def mariadb(self, key_version: int) -> bytes:
         raise KeyProblem(
-            f"the log is encrypted (MariaDB, key version {key_version}): give the server's key file"
+            f"the log is encrypted (MariaDB, key version {key_version}): give the server's key file {_WHERE_TO_GIVE}"
         )
 
 

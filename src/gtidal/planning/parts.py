@@ -46,6 +46,8 @@ class Piece:
     """The position at which the user wants to stop, whatever is there."""
     format: Format | None = None
     """In force at ``cut``; None: that of the log's head."""
+    shown_from: int = 0
+    """The position from which the user wants events, where the piece begins before it."""
     in_use: bool = False
     """Whether a server was still writing the file."""
     carried: Carried | None = field(default=None, repr=False)

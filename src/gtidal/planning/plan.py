@@ -10,6 +10,7 @@ from typing import Any
 
 from gtidal.columnar.splitting import walk_places
 from gtidal.errors import UsageError
+from gtidal.events.format import Format
 from gtidal.planning.heads import Head, Looker
 from gtidal.planning.parts import SPLITTINGS, Part, Piece, ReadPlan
 from gtidal.planning.pruning import STOP_MARGIN, TimeWindow, by_gtid, by_time, narrowed
@@ -97,6 +98,8 @@ class _Planner:
             return looker.head(file, gtids=selection.by_gtid, ends=selection.by_gtid or by_time)
 
         heads = each_of(request.files, look)
+        self.first_format: Format | None = None
+        """In force where the first file is read from; None: that of its head."""
         self.ranges = {head.file: (head, *self._asked(index, head)) for index, head in enumerate(heads)}
         """Of each file that is read: its head, and from where to where."""
         self.searched = {head.file: (False, False) for head in heads}
@@ -106,10 +109,28 @@ class _Planner:
         request = self.request
         start = request.start if index == 0 else None
         stop = request.stop if index == len(request.files) - 1 else None
-        if not head.cuttable or (start is None and stop is None):
+        if start is None and stop is None:
+            return None, None
+        if self.view == "events":
+            return self._asked_for_events(head, start, stop)
+        if not head.cuttable:
             return start, stop
         with self.looker.boundaries(head) as boundaries:
-            return boundaries.bounds(start, stop, by_event=self.view == "events")
+            return boundaries.bounds(start, stop)
+
+    def _asked_for_events(
+        self, head: Head, start: int | None, stop: int | None
+    ) -> tuple[int | None, int | None]:
+        """Some events more than are shown may be read at the start: see ``Piece.shown_from``."""
+        if head.problem:
+            return None, stop
+        exact = self.request.exact
+        with self.looker.boundaries(head) as boundaries:
+            place, stop = boundaries.around_events(None if exact else start, stop)
+        if place is None:
+            return start if exact else None, stop
+        self.first_format = place.format if boundaries.relay else None
+        return place.position, stop
 
     @property
     def heads(self) -> list[Head]:
@@ -172,6 +193,7 @@ class _Planner:
         begin, end = start or 0, min(stop or head.log_size, head.log_size)
         count = -(-(end - begin) // part_bytes) if head.cuttable else 1
         step = max(-(-(end - begin) // max(count, 1)), 1)
+        is_first = head.file == self.request.files[0]
         whole = Piece(
             str(head.file.path),
             head.file.name,
@@ -179,6 +201,8 @@ class _Planner:
             start,
             first_is_searched,
             stop=None if last_is_searched else stop,
+            format=self.first_format if is_first and not first_is_searched else None,
+            shown_from=(self.request.start or 0) if is_first and self.view == "events" else 0,
             in_use=head.in_use,
         )
         cuts = list(range(begin + step, end, step))

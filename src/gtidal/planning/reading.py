@@ -140,7 +140,7 @@ class _PieceReader:
         if begin.start is not None and stop is not None and begin.start >= stop:
             return
         scan = replace(self.scan, window=min(self.scan.window, max(piece.size, _LOOK)))
-        log = LogScan(self.stream, piece.name, scan, replace(begin, stop=stop))
+        log = LogScan(self.stream, piece.name, scan, replace(begin, stop=stop, shown_from=piece.shown_from))
         reader = log.reader
         reader.in_use |= piece.in_use
         try:

@@ -14,6 +14,7 @@ Position = tuple[str | None, int]
 
 NOW, OLDEST = "now", "oldest"
 _POSITION = re.compile(r"(?:(.+):)?(\d+)")
+_LIKE_UUID = re.compile(r"[0-9a-fA-F-]+")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -40,6 +41,8 @@ def where_of(option: str, value: Any) -> Where:
     if isinstance(value, datetime):
         return Where(time=microseconds(value))
     if isinstance(value, int):
+        if value < 0:
+            raise UsageError(f"{option}={value}: a position is 0 or more")
         return Where(position=(None, value))
     text = str(value).strip()
     if text.lower() in (NOW, OLDEST):
@@ -55,6 +58,8 @@ def where_of(option: str, value: Any) -> Where:
     try:
         return Where(gtids=parse_gtid_set(text))
     except UsageError:
+        if found and ":" not in found[1] and not _LIKE_UUID.fullmatch(found[1]):  # a file may have any name
+            return Where(position=(found[1], int(found[2])))
         raise UsageError(
             f"{option}={text!r} is no position (binlog.000024:197), no time (2026-11-16T10:00:00) and no GTID set"
         ) from None

@@ -20,6 +20,10 @@ _SIMPLER = (
         r"there is no table \1; there are events, transactions, changes, and each table of the logs with its schema "
         "before it, as in shop.orders",
     ),
+    (
+        re.compile(r"Path (?:file:)?(\S.*?) already exists\. Set mode as .*", re.DOTALL),
+        r"\1 already exists, and what is in it is not overwritten: name a new folder, or remove it first",
+    ),
 )
 
 

@@ -161,7 +161,7 @@ OPTIONS = (
     Option("timeMargin", "how many seconds a statement may have run before it was written: so much more is read behind a time that `stop` names", seconds, str(STOP_MARGIN)),
     Option("includeGtids", "only these GTIDs", filter_of("include_gtids"), filter="include_gtids"),
     Option("excludeGtids", "all but these GTIDs", filter_of("exclude_gtids"), filter="exclude_gtids"),
-    Option("schemas", "only these schemas; commas between, `*` for any characters", words, filter="schemas"),
+    Option("schemas", "only these schemas; commas between, `*` for any characters", words, filter="schemas", views=VIEWS),
     Option("tables", "only these tables (`shop.orders, shop.item*`)", words, filter="tables", views=VIEWS),
     Option("types", "only events of these types, by name or number (`WRITE_ROWS, 2`)", filter_of("types"), filter="types"),
     Option("serverIds", "only what these servers wrote first", filter_of("server_ids"), filter="server_ids"),

@@ -6,6 +6,7 @@ another process it asks for the reader. What is found in the first is kept for t
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,16 @@ if TYPE_CHECKING:
     from gtidal.spark.stream import StreamReader
 
 quieten()
+
+
+def _tell_of_kernel() -> None:
+    """Once for each read, to those who collect what Python says in Spark. Where it is interpreted, tasks warn as well."""
+    from gtidal.columnar import kernel
+
+    log = logging.getLogger("gtidal")
+    if log.level == logging.NOTSET:
+        log.setLevel(logging.INFO)  # nobody can configure Python's log in Spark's processes
+    log.info("binlog: the kernel is %s", kernel.IMPLEMENTATION)
 
 
 class BinlogSource(DataSource):
@@ -66,6 +77,7 @@ class BinlogSource(DataSource):
         from gtidal.spark.batch import BatchReader, Snapshot
         from gtidal.spark.errors import plain_errors
 
+        _tell_of_kernel()
         with plain_errors():
             self.read.check_for_batch()
             # Each task gets this source pickled, and need not know of the others' parts.
@@ -75,6 +87,7 @@ class BinlogSource(DataSource):
     def streamReader(self, schema: StructType) -> StreamReader:  # Spark's name
         from gtidal.spark.stream import StreamReader
 
+        _tell_of_kernel()
         self._snapshot = None
         # Nobody has asked for the schema where a user gave one. Of an error here Spark 4.3 only says that it has no
         # reader: the reader meets it again.
