@@ -68,8 +68,9 @@ class Room:
     def __init__(self) -> None:
         self._per_row = 16.0
 
-    def first(self, count: int) -> int:
-        return int(self._per_row * 1.125 * count) + (1 << 14)
+    def first(self, count: int, most: int) -> int:
+        """For so many rows. ``most``: they cannot need more, though one large row was before them."""
+        return min(int(self._per_row * 1.125 * count), most) + (1 << 14)
 
     def was(self, used: int, count: int) -> None:
         self._per_row = used / max(count, 1)
@@ -211,7 +212,7 @@ class Lane:
         cells, count = block.cells, block.count
         srids, offsets = np.empty(count, np.int32), offsets_room(count)
         valid = np.empty(count, np.uint8)
-        size = self.room.first(count)
+        size = self.room.first(count, len(block.window.data))
         while True:
             out = room(size)
             nulls = kernel.lanes.geometries(
@@ -241,8 +242,9 @@ class Lane:
         cells, count = block.cells, block.count
         value_offsets, metadata_offsets = offsets_room(count), offsets_room(count)
         valid = np.empty(count, np.uint8)
-        value = room(self.room.first(count))
-        metadata = room(self._metadata_room.first(count))
+        most = 2 * len(block.window.data) + 128 * count
+        value = room(self.room.first(count, most))
+        metadata = room(self._metadata_room.first(count, most))
         progress = memoryview(np.zeros(2, np.int64))
         while code := kernel.documents.column(
             memoryview(block.window.data), memoryview(cells.slots), memoryview(cells.states),
@@ -305,7 +307,7 @@ class Columns:
         sizes = np.zeros((len(ways), 3), np.int64)  # of values, bitmap, and room for text
         sizes[:, 0] = self._widths * (count + (ways[:, 0] >= TEXT))
         sizes[:, 1] = (count + 7) >> 3
-        sizes[:, 2] = [self._room_for(lane, count) for lane in self._flat]
+        sizes[:, 2] = [self._room_for(lane, block) for lane in self._flat]
         progress = memoryview(np.zeros(2, np.int64))
         while True:
             places = (sizes + 63) & -64
@@ -334,11 +336,13 @@ class Columns:
             found.append(Flat(count, whole.slice(values, size[0]), mask, whole.slice(text, used)))
         return found
 
-    def _room_for(self, lane: Lane, count: int) -> int:
+    def _room_for(self, lane: Lane, block: Block) -> int:
         """For text; what is not used is not touched."""
         if lane.labels:
-            return count * max(map(len, lane.labels))
-        return lane.room.first(count) if lane.way is not None and lane.way.kind == TEXT else 0
+            return block.count * max(map(len, lane.labels))
+        if lane.way is None or lane.way.kind != TEXT:
+            return 0
+        return lane.room.first(block.count, len(block.window.data) + len(block.cells.heap))
 
 
 def bytes_of(block: Block, slot: int) -> int:

@@ -92,7 +92,7 @@ class RowBlock(ViewBlock):
     ) -> None:
         """``first``: the number of each run's first change."""
         self.operations = runs.operations
-        counts = None if len(first) == runs.changes.sum() else runs.changes
+        counts = None if (runs.changes == 1).all() else runs.changes
         rows = first if counts is None else counted(first, np.full_like(first, 2), counts)
         super().__init__(reader, followed, runs.events, rows, counts)
         self.plans = followed.lanes.event_plan[runs.events]
@@ -288,8 +288,8 @@ class ChangeReader(RowEventReader[Odd]):
             if code != FULL:
                 return code, self._progress[0]
             done, used, noted = max(self._progress[0], 1), self._progress[1], self._progress[2]
-            self._value_room = max(self._value_room * 3 // 2, used * count // done)
-            self._metadata_room = max(self._metadata_room * 3 // 2, noted * count // done)
+            self._value_room = _more(self._value_room, used * count // done)
+            self._metadata_room = _more(self._metadata_room, noted * count // done)
 
     # --- the reference decoder's changes
 
@@ -330,6 +330,11 @@ class ChangeReader(RowEventReader[Odd]):
         places = np.array([change.place for change in changes])
         rows = self.number(followed, places, np.ones(len(changes), np.int64), skipped)
         return OddBlock(self, followed, changes, rows).batch(self.columns)
+
+
+def _more(room: int, expected: int) -> int:
+    """More room, by what the first rows needed; but not all need be as large as one of them."""
+    return min(max(room * 3 // 2, expected), 4 * room)
 
 
 def _odd_statement(place: int, statement: Statement) -> Odd:
