@@ -319,8 +319,8 @@ def _stretch(
 
 
 _LOOK = 1 << 14
-_STRETCH = 11 << 19
-"""What a thread reads at a time; its batches wait for those before them."""
+_STRETCH = 15 << 18
+"""A thread reads at least so much at a time, a window; its batches wait for those before them."""
 _READ_AHEAD = 128 << 20
 """Bytes of batches that may wait, of all threads together. One transaction may be larger than that."""
 
@@ -339,7 +339,7 @@ def _in_parallel(
     workers = Workers(read, scan)
     pool = ThreadPoolExecutor(threads, "gtidal")
     waiting: deque[Pipe] = deque()
-    todo = _stretches(tasks, scan)
+    todo = _stretches(tasks, scan, threads)
     try:
         while True:
             while len(waiting) <= threads and (task := next(todo, None)) is not None:
@@ -357,7 +357,9 @@ def _in_parallel(
         workers.close()
 
 
-def _stretches(tasks: list[tuple[LogFile, Stretch]], scan: Scan) -> Iterator[tuple[LogFile, Stretch]]:
+def _stretches(
+    tasks: list[tuple[LogFile, Stretch]], scan: Scan, threads: int
+) -> Iterator[tuple[LogFile, Stretch]]:
     from gtidal.columnar.splitting import split
     from gtidal.columnar.windows import WindowReader
 
@@ -369,7 +371,7 @@ def _stretches(tasks: list[tuple[LogFile, Stretch]], scan: Scan) -> Iterator[tup
         start = whole.start
         # One after the other, while the stretches before are read. Of a damaged head whoever reads the rest tells.
         with file.open_raw() as stream, suppress(DecodeError):
-            for place in split(WindowReader(stream, file.name, keys=scan.keys), size, _STRETCH):
+            for place in split(WindowReader(stream, file.name, keys=scan.keys), size, _STRETCH, threads):
                 if place.position > (whole.start or 0):
                     yield file, replace(whole, start=start, stop=place.position)
                     start = place.position

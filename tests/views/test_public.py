@@ -185,7 +185,8 @@ def test_types_and_servers() -> None:
 def test_threads_change_nothing(view: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = rows(view, threads=1)
     monkeypatch.setattr(views, "_STRETCH", 6000)
-    cuts = list(views._stretches([(file, views_stretch()) for file in views.find_logs(SHOP)], scan_of(view)))
+    tasks = [(file, views_stretch()) for file in views.find_logs(SHOP)]
+    cuts = list(views._stretches(tasks, scan_of(view), threads))
     assert len(cuts) > 6
     assert rows(view, threads=threads) == expected
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from gtidal.columnar import kernel
 from gtidal.columnar.codes import NONE
-from gtidal.columnar.memory import offsets_room, room
+from gtidal.columnar.memory import numbers_room, offsets_room, room
 from gtidal.columnar.schemas import STRING, STRINGS, TIMESTAMP, UNSIGNED, VARIANT
 
 Array = np.ndarray[Any, Any]
@@ -111,6 +111,16 @@ def _repeated(text: str, count: int) -> pa.Array:
     return Texts.of([text]).one(0, count)
 
 
+def constant_list(texts: tuple[str, ...] | None, count: int) -> pa.Array:
+    """The same list over and over."""
+    return _repeated_list(texts, 1 << max(count - 1, 0).bit_length()).slice(0, count)
+
+
+@lru_cache(maxsize=8)
+def _repeated_list(texts: tuple[str, ...] | None, count: int) -> pa.Array:
+    return lists_by_code([texts], np.zeros(count, np.int32))
+
+
 def no_texts(count: int) -> pa.Array:
     """Nothing but null."""
     return _nulls(1 << max(count - 1, 0).bit_length()).slice(0, count)
@@ -123,7 +133,7 @@ def _nulls(count: int) -> pa.Array:
 
 def counted(first: Array, halves: Array, counts: Array) -> Array:
     """Numbers (int64) in runs: the k-th of a run is its first and k times half of ``halves``, rounded down."""
-    out = room(8 * int(counts.sum())).view(np.int64)
+    out = numbers_room(int(counts.sum()))
     code = kernel.gather.counted(
         memoryview(np.ascontiguousarray(first, np.int64)), memoryview(np.ascontiguousarray(halves, np.int64)),
         memoryview(counts), len(counts), memoryview(out),
@@ -132,16 +142,29 @@ def counted(first: Array, halves: Array, counts: Array) -> Array:
     return out
 
 
-def picked_numbers(values: Array, codes: Array, kind: pa.DataType) -> pa.Array:
-    """The numbers (int64) at these places; below 0: null."""
-    count = len(codes)
+def picked_numbers(
+    values: Array, codes: Array, kind: pa.DataType, counts: Array | None = None, factor: int = 1
+) -> pa.Array:
+    """The numbers (int64) at these places, multiplied; below 0, and where the number is NONE, null. With ``counts``, each
+    so many times."""
+    runs = len(codes)
+    count = runs if counts is None else int(counts.sum())
     codes = np.ascontiguousarray(codes, np.int32)
-    out = room(8 * count).view(np.int64)
+    values = np.ascontiguousarray(values)
+    out = numbers_room(count)
     progress = memoryview(np.zeros(1, np.int64))
-    flat = memoryview(np.ascontiguousarray(values))
-    code = kernel.gather.numbers(flat, memoryview(codes), count, memoryview(out), progress)
+    code = kernel.gather.numbers(
+        memoryview(values), memoryview(codes), memoryview(_NO_COUNTS if counts is None else counts), runs, factor,
+        memoryview(out), progress,
+    )  # fmt: skip
     assert not code
-    return numbers(out, kind, codes >= 0 if progress[0] else None)
+    if not progress[0]:
+        return numbers(out, kind)
+    if progress[0] == count:
+        return pa.nulls(count, kind)
+    valid = codes >= 0
+    valid[valid] = values[codes[valid]] != NONE
+    return numbers(out, kind, valid if counts is None else np.repeat(valid, counts))
 
 
 def from_values(values: Sequence[str | bytes | None], kind: pa.DataType = STRING) -> pa.Array:

@@ -10,6 +10,7 @@ import numpy as np
 from gtidal.columnar import kernel
 from gtidal.columnar.codes import ShapeCode
 from gtidal.columnar.following import Followed
+from gtidal.columnar.memory import numbers_room
 from gtidal.columnar.plan import PlanBook
 from gtidal.columnar.shapes_plan import STEP
 from gtidal.columnar.windows import Array, Window
@@ -30,13 +31,16 @@ class RowEvents:
     """Rows events of one window, by their places, as flat arrays for the kernel."""
 
     def __init__(self, followed: Followed, places: Array) -> None:
-        lanes = followed.lanes
-        self.places = places
-        self.starts = np.ascontiguousarray(lanes.event_start[places])
-        self.ends = np.ascontiguousarray(lanes.event_end[places])
-        self.plans = np.ascontiguousarray(lanes.event_plan[places])
-        self.befores = np.ascontiguousarray(lanes.event_before[places])
-        self.afters = np.ascontiguousarray(lanes.event_after[places])
+        lanes, count = followed.lanes, len(places)
+        self.places = np.ascontiguousarray(places, np.int32)
+        taken = numbers_room(5 * count, np.int32)
+        code = kernel.runs.take(
+            memoryview(lanes.event_start), memoryview(lanes.event_end), memoryview(lanes.event_plan),
+            memoryview(lanes.event_before), memoryview(lanes.event_after), memoryview(self.places), count,
+            memoryview(taken),
+        )  # fmt: skip
+        assert not code
+        self.starts, self.ends, self.plans, self.befores, self.afters = taken.reshape(5, count)
 
     def __len__(self) -> int:
         return len(self.places)
@@ -59,9 +63,13 @@ class Images:
     """The place of the event behind these that the kernel cannot read."""
     refused_rows: int = 0
     """How many rows of that event were given before it was refused."""
+    _plans: Array | None = None
 
     def plans(self) -> Array:
-        return self.events.plans[self.numbers]
+        """Of each image, and perhaps of some that were cut off."""
+        if self._plans is None:
+            self._plans = self.events.plans[self.numbers]
+        return self._plans
 
     def place(self, image: int) -> int:
         """Of its event in the window."""
@@ -171,6 +179,8 @@ class Cells:
     def settle_documents(self, window: Window, images: Images) -> None:
         """JSON and geometries, as VARIANT."""
         book = self.book
+        if not book.has_documents:
+            return
         plans = memoryview(images.plans())
         progress = self._progress
         progress[0], progress[1] = 0, self._heap_used

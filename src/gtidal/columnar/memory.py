@@ -43,7 +43,7 @@ def keeping() -> Iterator[None]:
 
 
 def room(size: int) -> Array:
-    """So many bytes, not set to anything."""
+    """So many bytes, at least one, not set to anything."""
     if size < SMALLEST_KEPT or not _readers:
         return np.empty(max(size, 1), np.uint8)
     with _lock:
@@ -101,6 +101,12 @@ def _rounded(size: int) -> int:
     """Sizes that differ by less than an eighth share their room."""
     step = 1 << max(size.bit_length() - 4, 0)
     return -(-size // step) * step
+
+
+def numbers_room(count: int, kind: type[np.integer[Any]] = np.int64) -> Array:
+    """So many numbers, not set to anything."""
+    size = count * np.dtype(kind).itemsize
+    return room(size)[:size].view(kind)
 
 
 def offsets_room(count: int) -> Array:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gtidal.columnar.codes import ShapeCode
+from gtidal.columnar.codes import ShapeCode, VariantKind
 from gtidal.columnar.logical import CharsetTables, variant_column, variant_text
 from gtidal.columnar.shapes_plan import STEP, shape_row, step
 from gtidal.columns.charsets import decode_text
@@ -141,6 +141,8 @@ class PlanBook:
         self.label_first = Growing(np.int32, [0])
         self._charsets = CharsetTables()
         self.charset_tables = Growing(np.int32)
+        self.has_documents = False
+        """Whether any column is JSON or a geometry."""
 
     def forget_ids(self) -> None:
         """At a new format description: ids begin anew."""
@@ -203,6 +205,7 @@ class PlanBook:
             self.text_argument.append(text.argument)
             variant = variant_column(column, code)
             self.kind.append(variant.kind)
+            self.has_documents |= variant.kind in (VariantKind.JSON, VariantKind.GEOMETRY)
             self.kind_header.append(variant.header)
             self.kind_size.append(variant.size)
             self.kind_argument.append(variant.argument)

@@ -21,6 +21,7 @@ from gtidal.gtid import GtidSet, MariadbGtid, MariadbGtidSet, parse_uuid
 from gtidal.log.transactions import COMMIT, PREPARED, ROLLBACK, XA
 
 AnyGtidSet = GtidSet | MariadbGtidSet
+_COMMIT = OUTCOMES.index(COMMIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,10 @@ class Selection:
     @property
     def by_table(self) -> bool:
         return bool(self.schemas or self.tables)
+
+    @property
+    def by_server(self) -> bool:
+        return self.server_ids is not None or bool(self.exclude_server_ids)
 
     @property
     def by_gtid(self) -> bool:
@@ -129,6 +134,15 @@ class Selector:
         plans = followed.lanes.event_plan[: followed.events]
         return (plans >= 0) & self.plans()[plans]
 
+    def kept(self, followed: Followed) -> Array | None:
+        """Which events of a window are rows of selected tables, types and servers; None: all of them."""
+        selection = self.selection
+        by_header = selection.types is not None or selection.by_server
+        if not by_header and not selection.by_table:
+            return None
+        keep = self.by_header(followed.window, followed.events)
+        return keep & self.of_tables(followed) if selection.by_table else keep
+
     def by_header(self, window: Window, count: int) -> Array:
         """Which events are selected by their own headers: type, server."""
         index, selection = window.index, self.selection
@@ -207,12 +221,12 @@ class Selector:
     def committed(self, followed: Followed) -> Array:
         """Of those, the ones whose changes are shown."""
         keep = self.transactions(followed)
-        if not self.selection.include_uncommitted:
-            outcomes, kinds = followed.rows[:, Txn.OUTCOME], followed.rows[:, Txn.KIND]
+        outcomes, kinds = followed.rows[:, Txn.OUTCOME], followed.rows[:, Txn.KIND]
+        if not (self.selection.include_uncommitted or (outcomes == _COMMIT).all()):
             # XA ROLLBACK, apart from what it rolls back: the fate of what was shown as prepared.
             fates = (kinds == KINDS.index(XA)) & (outcomes == OUTCOMES.index(ROLLBACK))
             fates &= followed.rows[:, Txn.EVENTS] <= 2
-            keep &= is_one_of(outcomes, (OUTCOMES.index(COMMIT), OUTCOMES.index(PREPARED))) | fates
+            keep &= is_one_of(outcomes, (_COMMIT, OUTCOMES.index(PREPARED))) | fates
         return keep
 
     def with_selected_events(self, followed: Followed) -> Array:

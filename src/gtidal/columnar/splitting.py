@@ -39,18 +39,20 @@ _FORMAT_FIXED = 57
 """A format description's body has so many bytes, and one for each type: that for its own type is how long it is."""
 
 
-def split(reader: WindowReader, size: int, stretch: int) -> Iterator[Place]:
-    """Where stretches begin, after the first; ``size`` is the log's. None where the log cannot be cut, nor in a relay
-    log: its format may change, and who reads a stretch is not asked which one was in force at the end of it."""
+def split(reader: WindowReader, size: int, least: int, threads: int) -> Iterator[Place]:
+    """Where stretches begin, after the first; ``size`` is the log's. Each cut costs some time, and in the end no thread
+    should wait long for another: so stretches are four times as long as the ``least`` at first, and shorter in the end.
+    None where the log cannot be cut, nor in a relay log: its format may change, and who reads a stretch is not asked
+    which one was in force at the end of it."""
     boundaries = Boundaries(reader, size)
     possible = boundaries.possible and not boundaries.relay
-    cut = stretch
-    while possible and cut < size - stretch // 2:
-        found = boundaries.first(cut, size)
-        if found is None:
+    cut = 0
+    while possible:
+        cut += max(least, min((size - cut) // (4 * threads), 4 * least))
+        if cut >= size - least // 2 or (found := boundaries.first(cut, size)) is None:
             return
         yield found
-        cut = max(found.position, cut) + stretch
+        cut = max(found.position, cut)
 
 
 class Seen(NamedTuple):

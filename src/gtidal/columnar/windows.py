@@ -33,7 +33,7 @@ from gtidal.log.encryption import EncryptionHeader
 
 Array = np.ndarray[Any, Any]
 
-WINDOW = 6 << 20
+WINDOW = 4 << 20
 LARGEST_EXPANSION = 32 << 20
 """Payloads that unpack to more are read in several windows."""
 DATA, FULL, MARKED, SIZE, CHECKSUM, JUMP = range(6)

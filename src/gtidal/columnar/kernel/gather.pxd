@@ -2,6 +2,7 @@ cimport cython
 
 cimport gtidal.columnar.kernel.machine as machine
 
+cdef long long NONE
 
 @cython.locals(
     at=cython.longlong, room=cython.longlong, r=cython.longlong, count=cython.longlong, number=cython.longlong,
@@ -32,9 +33,13 @@ cpdef int picked(
     const long long[::1] counts, long long runs, unsigned char[::1] out, int[::1] offsets
 ) noexcept
 
-@cython.locals(nulls=cython.longlong, there=cython.longlong, i=cython.longlong, code=cython.longlong)
+@cython.locals(
+    nulls=cython.longlong, at=cython.longlong, there=cython.longlong, room=cython.longlong, single=cython.int,
+    r=cython.longlong, code=cython.longlong, count=cython.longlong, number=cython.longlong, k=cython.longlong,
+)
 cpdef int numbers(
-    const long long[::1] values, const int[::1] codes, long long count, long long[::1] out, long long[::1] progress
+    const long long[::1] values, const int[::1] codes, const long long[::1] counts, long long runs, long long factor,
+    long long[::1] out, long long[::1] progress
 ) noexcept
 
 @cython.locals(size=cython.longlong, i=cython.longlong, place=cython.longlong)

@@ -11,6 +11,8 @@ try:
 except ImportError:  # it is needed to compile only
     import gtidal.columnar.kernel.without_cython as cython
 
+NONE = -(2**63 - 1)  # its C type is in the .pxd
+
 
 def counted(first, halves, counts, runs, out):
     """Numbers in runs: the k-th of run r is ``first[r] + k * halves[r] / 2``, rounded down."""
@@ -98,20 +100,31 @@ def picked(data, starts, sizes, codes, counts, runs, out, offsets):
         return 0
 
 
-def numbers(values, codes, count, out, progress):
-    """The values of these codes, 0 for null; progress[0]: how many are null."""
+def numbers(values, codes, counts, runs, factor, out, progress):
+    """The values of these codes, multiplied; the value NONE is null, too, and nulls are 0 here. The code of run r stands
+    for ``counts[r]`` values, for one where there are no counts. progress[0]: how many are null."""
     with cython.nogil:
         nulls = 0
+        at = 0
         there = values.shape[0]
-        for i in range(count):
-            code = codes[i]
+        room = out.shape[0]
+        single = counts.shape[0] == 0
+        for r in range(runs):
+            code = codes[r]
             if code >= there:
                 return 1
-            if code >= 0:
-                out[i] = values[code]
-            else:
-                out[i] = 0
-                nulls += 1
+            count = 1 if single else counts[r]
+            if count > room - at:
+                return 1
+            number = values[code] if code >= 0 else NONE
+            if number == NONE:
+                number = 0
+                nulls += count
+            number *= factor
+            for k in range(count):
+                out[at + k] = number
+            if count > 0:
+                at += count
         progress[0] = nulls
         return 0
 

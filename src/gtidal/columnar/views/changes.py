@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,27 +12,27 @@ from gtidal.columnar import kernel
 from gtidal.columnar.arrays import (
     Array,
     Texts,
+    constant,
+    constant_list,
     counted,
     from_values,
     lists_by_code,
-    numbers,
+    no_texts,
     text_or_escaped,
-    timestamps,
     variants,
 )
 from gtidal.columnar.cells import FULL, TOO_LARGE, Images
 from gtidal.columnar.following import Followed
-from gtidal.columnar.memory import offsets_room, room
-from gtidal.columnar.plan import PlanBook, key_names, printable
-from gtidal.columnar.schemas import BIGINT, CHANGES, VARIANT
+from gtidal.columnar.memory import numbers_room, offsets_room, room
+from gtidal.columnar.plan import Plan, PlanBook, key_names, printable
+from gtidal.columnar.schemas import CHANGES, TIMESTAMP, VARIANT
 from gtidal.columnar.selection import Selector
 from gtidal.columnar.statements import Statement, statement_of
 from gtidal.columnar.variant import ImageEncoder, json_text
 from gtidal.columnar.views.row_events import (
-    DELETE,
-    INSERT,
     ChangeBlock,
     ImageRuns,
+    OddPlaces,
     RowEventReader,
 )
 from gtidal.errors import DecodeError, GtidalError
@@ -67,10 +67,11 @@ class ViewBlock(ChangeBlock):
         reader: ChangeReader,
         followed: Followed,
         events: Array,
+        transactions: Array,
         rows: Array,
         counts: Array | None = None,
     ) -> None:
-        super().__init__(reader.file, followed, events, rows, counts)
+        super().__init__(reader.file, followed, events, transactions, rows, counts)
         self.reader = reader
 
     def batch(self, columns: Sequence[str]) -> pa.RecordBatch:
@@ -78,10 +79,10 @@ class ViewBlock(ChangeBlock):
         return pa.RecordBatch.from_arrays(arrays, schema=self.reader.schema)
 
     def make_timestamp(self) -> pa.Array:
-        return timestamps(self.spread(self.index.timestamps[self.events] * _SECOND))
+        return self.of_event(self.index.timestamps, TIMESTAMP, _SECOND)
 
     def make_server_id(self) -> pa.Array:
-        return numbers(self.spread(self.index.server_ids[self.events]), BIGINT)
+        return self.of_event(self.index.server_ids)
 
 
 class RowBlock(ViewBlock):
@@ -91,22 +92,21 @@ class RowBlock(ViewBlock):
         self, reader: ChangeReader, followed: Followed, images: Images, runs: ImageRuns, first: Array
     ) -> None:
         """``first``: the number of each run's first change."""
-        self.operations = runs.operations
-        counts = None if (runs.changes == 1).all() else runs.changes
+        self.runs = runs
+        counts = None if runs.is_even else runs.changes
         rows = first if counts is None else counted(first, np.full_like(first, 2), counts)
-        super().__init__(reader, followed, runs.events, rows, counts)
-        self.plans = followed.lanes.event_plan[runs.events]
-        self.befores = self._chosen(runs.starts, runs.is_update, self.operations != INSERT)
-        self.afters = self._chosen(runs.starts + runs.is_update, runs.is_update, self.operations != DELETE)
+        super().__init__(reader, followed, runs.events, runs.transactions, rows, counts)
+        self.befores, self.afters = numbers_room(2 * runs.change_count, np.int32).reshape(
+            2, runs.change_count
+        )
+        progress = memoryview(np.zeros(2, np.int64))
+        code = kernel.runs.sides(
+            memoryview(runs.starts), memoryview(runs.operations), memoryview(runs.changes), len(runs.changes),
+            memoryview(self.befores), memoryview(self.afters), progress,
+        )  # fmt: skip
+        assert not code
         self.images = images
         self._variants: dict[str, pa.Array] = {}
-
-    def _chosen(self, starts: Array, is_update: Array, has_one: Array) -> Array:
-        """Of each change the image of one side, -1 if there is none; those of a run begin at ``starts``."""
-        first = np.where(has_one, starts, -1)
-        if self.counts is not None:
-            first = counted(first, np.where(has_one, 2 << is_update, 0), self.counts)
-        return first.astype(np.int32)
 
     def write(self) -> bool:
         """Write the images. False: one could not be written, and was cut off together with those behind it."""
@@ -119,28 +119,23 @@ class RowBlock(ViewBlock):
         return True
 
     def make_schema(self) -> pa.Array:
-        return Texts.of([printable(plan.table.schema) for plan in self.reader.book.plans]).pick(
-            self.plans, counts=self.counts
-        )
+        return self.reader.schemas.pick(self.runs.plans, self.counts, len(self))
 
     def make_table(self) -> pa.Array:
-        return Texts.of([printable(plan.table.table) for plan in self.reader.book.plans]).pick(
-            self.plans, counts=self.counts
-        )
+        return self.reader.tables.pick(self.runs.plans, self.counts, len(self))
 
     def make_op(self) -> pa.Array:
-        return _OPERATION_TEXTS.pick(self.operations, counts=self.counts)
+        return _OPERATION_TEXTS.pick(self.runs.operations, counts=self.counts)
 
     def make_key(self) -> pa.Array:
-        plans = self.plans if self.counts is None else np.repeat(self.plans, self.counts)
-        return lists_by_code([plan.key for plan in self.reader.book.plans], plans)
+        return self.reader.keys.pick(self.runs.plans, self.counts, len(self))
 
     def make_query(self) -> pa.Array:
+        if not self.runs.has_texts:
+            return no_texts(len(self))
         lanes = self.followed.lanes
-        numbers_of_texts = lanes.event_query[self.events]
-        codes = np.where(numbers_of_texts > 0, numbers_of_texts, -1)
         texts = Texts(lanes.heap, lanes.query_start, lanes.query_size)
-        return text_or_escaped(texts.pick(codes, pa.binary(), self.counts))
+        return text_or_escaped(texts.pick(self.runs.texts, pa.binary(), self.counts))
 
     def make_before(self) -> pa.Array:
         return self._variants["before"]
@@ -149,11 +144,48 @@ class RowBlock(ViewBlock):
         return self._variants["after"]
 
 
+class PlanTexts:
+    """A text of each plan. All plans may have the same one, as all tables of one schema have."""
+
+    def __init__(self, book: PlanBook, text: Callable[[Plan], str]) -> None:
+        self._plans = book.plans
+        self._text = text
+        self._texts: list[str] = []
+        self._by_plan = Texts.of([])
+
+    def pick(self, plans: Array, counts: Array | None, count: int) -> pa.Array:
+        if len(self._texts) < len(self._plans):
+            self._texts += map(self._text, self._plans[len(self._texts) :])
+            self._by_plan = Texts.of(self._texts)
+            self._are_same = len(set(self._texts)) == 1
+        if self._are_same:
+            return constant(self._texts[0], count)
+        return self._by_plan.pick(plans, counts=counts)
+
+
+class PlanKeys:
+    """The key of each plan. All plans may have the same one, as many tables have their ``id``."""
+
+    def __init__(self, book: PlanBook) -> None:
+        self._plans = book.plans
+        self._keys: list[tuple[str, ...] | None] = []
+
+    def pick(self, plans: Array, counts: Array | None, count: int) -> pa.Array:
+        if len(self._keys) < len(self._plans):
+            self._keys += [plan.key for plan in self._plans[len(self._keys) :]]
+            self._are_same = len(set(self._keys)) == 1
+        if self._are_same:
+            return constant_list(self._keys[0], count)
+        return lists_by_code(self._keys, plans if counts is None else np.repeat(plans, counts))
+
+
 class OddBlock(ViewBlock):
     """Changes that the reference decoder made."""
 
-    def __init__(self, reader: ChangeReader, followed: Followed, changes: list[Odd], rows: Array) -> None:
-        super().__init__(reader, followed, np.array([change.place for change in changes], np.int64), rows)
+    def __init__(
+        self, reader: ChangeReader, followed: Followed, changes: list[Odd], places: OddPlaces
+    ) -> None:
+        super().__init__(reader, followed, *places)
         self.changes = changes
 
     def make_schema(self) -> pa.Array:
@@ -194,6 +226,9 @@ class ChangeReader(RowEventReader[Odd]):
         self.images = images
         self.schema = schema_of(columns, images)
         self.wants_images = "before" in columns or "after" in columns
+        self.schemas = PlanTexts(book, lambda plan: printable(plan.table.schema))
+        self.tables = PlanTexts(book, lambda plan: printable(plan.table.table))
+        self.keys = PlanKeys(book)
         self._encoders: dict[int, ImageEncoder] = {}
         self._scratch = memoryview(np.zeros(kernel.variant.SCRATCH_SIZE, np.int64))
         self._progress = memoryview(np.zeros(4, np.int64))
@@ -208,7 +243,7 @@ class ChangeReader(RowEventReader[Odd]):
         while images.count:
             self.row_numbers.state = numbered
             runs = ImageRuns(followed, images)
-            first = self.number(followed, runs.events, runs.changes, skipped)
+            first = self.number(followed, runs, skipped)
             block = RowBlock(self, followed, images, runs, first)
             if block.write():
                 return block.batch(self.columns)
@@ -327,9 +362,8 @@ class ChangeReader(RowEventReader[Odd]):
         return self._encoders[key]
 
     def odd_batch(self, followed: Followed, changes: list[Odd], skipped: Array | None) -> pa.RecordBatch:
-        places = np.array([change.place for change in changes])
-        rows = self.number(followed, places, np.ones(len(changes), np.int64), skipped)
-        return OddBlock(self, followed, changes, rows).batch(self.columns)
+        places = self.number_odd(followed, changes, skipped)
+        return OddBlock(self, followed, changes, places).batch(self.columns)
 
 
 def _more(room: int, expected: int) -> int:

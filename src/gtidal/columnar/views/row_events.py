@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from gtidal.columnar.arrays import Array, Texts, constant, counted, no_texts, numbers, timestamps
+from gtidal.columnar import kernel
+from gtidal.columnar.arrays import Array, Texts, constant, counted, no_texts, numbers, picked_numbers
 from gtidal.columnar.cells import Cells, Images, RowEvents, count_rows, reference_rows
 from gtidal.columnar.codes import NONE, OUTCOMES, Txn
 from gtidal.columnar.following import IS_ROWS, Followed
+from gtidal.columnar.memory import numbers_room
 from gtidal.columnar.plan import PlanBook
-from gtidal.columnar.schemas import BIGINT
+from gtidal.columnar.schemas import BIGINT, TIMESTAMP
 from gtidal.columnar.selection import Selector
 from gtidal.columnar.statements import Statement, statement_of
 from gtidal.errors import DecodeError, GtidalError, MissingTableMap
@@ -28,9 +30,12 @@ from gtidal.events.rows import RowsEvent
 from gtidal.events.table_map import TableMap
 
 INSERT, UPDATE, DELETE = range(3)
-OPERATION_OF_TYPE = np.zeros(256, np.int32)
-OPERATION_OF_TYPE[[24, 31]] = UPDATE
-OPERATION_OF_TYPE[[25, 32]] = DELETE
+_OPERATION_OF_TYPE = np.zeros(256, np.int32)
+_OPERATION_OF_TYPE[[24, 31]] = UPDATE
+_OPERATION_OF_TYPE[[25, 32]] = DELETE
+_OPERATIONS = memoryview(_OPERATION_OF_TYPE)
+_ARE_ROWS = memoryview(IS_ROWS.view(np.uint8))
+_ALL = memoryview(np.zeros(0, np.uint8))
 _OUTCOME_TEXTS = Texts.of(OUTCOMES)
 
 
@@ -48,18 +53,25 @@ class ChangeBlock:
     """Some changes of one window, in runs that share an event; and the columns that are made of them."""
 
     def __init__(
-        self, file: str, followed: Followed, events: Array, rows: Array, counts: Array | None = None
+        self,
+        file: str,
+        followed: Followed,
+        events: Array,
+        transactions: Array,
+        rows: Array,
+        counts: Array | None = None,
     ) -> None:
         self.file = file
         self.followed = followed
         self.index = followed.window.index
         self.events = events
         """The place of each run's event."""
+        self.transactions = transactions
+        """The number of each run's transaction."""
         self.counts = counts
         """How many rows each run has; None: one each."""
         self.rows = rows
         """The number of each change in its transaction."""
-        self.transactions = followed.lanes.event_txn[events]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -68,9 +80,13 @@ class ChangeBlock:
         """A value of each run for all its rows."""
         return values if self.counts is None else counted(values, np.zeros_like(values), self.counts)
 
-    def of_transaction(self, place: Txn) -> Array:
-        """For each run."""
-        return self.followed.rows[:, place][self.transactions]
+    def of_event(self, values: Array, kind: pa.DataType = BIGINT, factor: int = 1) -> pa.Array:
+        """For each change what the index says of its event."""
+        return picked_numbers(values, self.events, kind, self.counts, factor)
+
+    def of_transaction(self, place: Txn, kind: pa.DataType = BIGINT) -> pa.Array:
+        """For each change."""
+        return picked_numbers(self.followed.rows[:, place], self.transactions, kind, self.counts)
 
     def text_of_transaction(self, start: Txn, size: Txn) -> pa.Array:
         rows = self.followed.rows
@@ -81,16 +97,16 @@ class ChangeBlock:
         return constant(self.file, len(self))
 
     def make_position(self) -> pa.Array:
-        return numbers(self.spread(self.index.positions[self.events]), BIGINT)
+        return self.of_event(self.index.positions)
 
     def make_row(self) -> pa.Array:
         return numbers(self.rows, BIGINT)
 
     def make_transaction_position(self) -> pa.Array:
-        return numbers(self.spread(self.of_transaction(Txn.POSITION)), BIGINT)
+        return self.of_transaction(Txn.POSITION)
 
     def make_commit_timestamp(self) -> pa.Array:
-        return timestamps(self.spread(self.of_transaction(Txn.IMMEDIATE_TIMESTAMP)))
+        return self.of_transaction(Txn.IMMEDIATE_TIMESTAMP, TIMESTAMP)
 
     def make_gtid(self) -> pa.Array:
         return self.text_of_transaction(Txn.GTID, Txn.GTID_SIZE)
@@ -111,35 +127,50 @@ class RowNumbers:
     """Numbers the changes of a transaction: 0, 1, 2 …, across blocks and windows."""
 
     def __init__(self) -> None:
-        self.state: tuple[int, int] = (-1, 0)
-        """The position of the last transaction seen, and the number of its next change."""
+        self._state = memoryview(np.array([-1, 0], np.int64))
 
-    def number(self, positions: Array, changes: Array, passed_over: Array | None = None) -> Array:
-        """For events in order with some changes each, by their transactions' positions: the number of each event's first
-        one. ``passed_over``: how many rows of the transaction stand before each event and are not shown, counted within
-        these events and those before them."""
-        before = np.cumsum(changes) - changes
-        begins = np.concatenate(([True], positions[1:] != positions[:-1]))
-        first = before - np.maximum.accumulate(np.where(begins, before, 0))
-        position, following = self.state
-        if int(positions[0]) == position:
-            first[positions == position] += following
-        self.state = int(positions[-1]), int(first[-1] + changes[-1])
-        return first if passed_over is None else first + passed_over
+    @property
+    def state(self) -> tuple[int, int]:
+        """The position of the last transaction seen, and the number of its next change."""
+        return self._state[0], self._state[1]
+
+    @state.setter
+    def state(self, state: tuple[int, int]) -> None:
+        self._state[0], self._state[1] = state
+
+    def number(self, followed: Followed, transactions: Array, changes: Array) -> Array:
+        """For events in order with some changes each: the number of each event's first one."""
+        first = numbers_room(len(changes))
+        code = kernel.runs.number(
+            memoryview(transactions), memoryview(followed.rows[:, Txn.POSITION]), memoryview(changes), len(changes),
+            memoryview(first), self._state,
+        )  # fmt: skip
+        assert not code
+        return first
 
 
 class ImageRuns:
     """Images of rows events in order, event by event: an update has two images for each change."""
 
     def __init__(self, followed: Followed, images: Images) -> None:
-        numbers_of = images.numbers
-        self.count = images.count
-        self.starts = np.concatenate(([0], np.flatnonzero(numbers_of[1:] != numbers_of[:-1]) + 1))
-        self.sizes = np.diff(np.append(self.starts, self.count))
-        self.events = images.events.places[numbers_of[self.starts]]
-        self.operations = OPERATION_OF_TYPE[followed.window.index.types[self.events]]
-        self.is_update = self.operations == UPDATE
-        self.changes = self.sizes >> self.is_update
+        lanes, count = followed.lanes, images.count
+        found = numbers_room(6 * count, np.int32)
+        sizes = numbers_room(2 * count)
+        progress = memoryview(np.zeros(5, np.int64))
+        code = kernel.runs.find(
+            memoryview(images.numbers), count, memoryview(images.events.places),
+            memoryview(followed.window.index.types), _OPERATIONS, memoryview(lanes.event_txn),
+            memoryview(lanes.event_plan), memoryview(lanes.event_query), memoryview(found), memoryview(sizes), progress,
+        )  # fmt: skip
+        assert not code
+        own = found.reshape(6, count)[:, : progress[0]]
+        self.starts, self.events, self.operations, self.transactions, self.plans, self.texts = own
+        self.sizes, self.changes = sizes.reshape(2, count)[:, : progress[0]]
+        self.change_count = progress[1]
+        self.is_even = not progress[2]
+        """Whether every event has one change."""
+        self.has_updates = bool(progress[3])
+        self.has_texts = bool(progress[4])
 
 
 class RowEventReader(Generic[Odd]):
@@ -154,6 +185,7 @@ class RowEventReader(Generic[Odd]):
         self.cells = self.cells_type(book, file)
         self.row_numbers = RowNumbers()
         self._numbered = numbered
+        self._places = np.empty(0, np.int32)
         self._passed = (-1, 0)
         """The position of a transaction that goes on, and how many of its rows were passed over so far."""
 
@@ -189,22 +221,16 @@ class RowEventReader(Generic[Odd]):
         count = followed.events
         if not len(followed.rows):
             return
-        lanes, types = followed.lanes, followed.window.index.types[:count]
         shown = self.selector.committed(followed)
-        numbers_of = lanes.event_txn[:count]
-        of_shown = (numbers_of >= 0) & shown[numbers_of]
-        is_rows = (lanes.event_plan[:count] >= 0) & IS_ROWS[types]
-        keep = of_shown & self.selector.by_header(followed.window, count)
-        if self.selector.selection.by_table:
-            keep &= self.selector.of_tables(followed)
-        places = np.flatnonzero(is_rows & keep)
-        odd, problem, ends = self._odd(followed, of_shown)
-        places = places[places < ends]
-        skipped = self._count_skipped(followed, of_shown, is_rows & of_shown & ~keep, places, odd)
+        keep = self.selector.kept(followed)
+        places = self._chosen(followed, shown, keep)
+        odd, problem, ends = self._odd(followed, shown)
+        if problem is not None:
+            places = places[: np.searchsorted(places, ends)]
+        skipped = self._count_skipped(followed, shown, keep, places, odd)
         begin = 0
         while begin < len(places) or odd:
-            next_odd = odd[0].place if odd else count
-            end = int(np.searchsorted(places, next_odd))
+            end = int(np.searchsorted(places, odd[0].place)) if odd else len(places)
             if end > begin:
                 for run in self.runs(followed, places[begin:end]):
                     yield from self._rows(followed, run, skipped)
@@ -217,31 +243,51 @@ class RowEventReader(Generic[Odd]):
         if problem is not None:
             raise problem
 
+    def _chosen(self, followed: Followed, shown: Array, keep: Array | None) -> Array:
+        """The places of the rows events whose changes are shown."""
+        lanes, count = followed.lanes, followed.events
+        if len(self._places) < count:
+            self._places = np.empty(count + count // 8, np.int32)
+        progress = memoryview(np.zeros(1, np.int64))
+        code = kernel.runs.choose(
+            memoryview(followed.window.index.types), _ARE_ROWS, memoryview(lanes.event_plan),
+            memoryview(lanes.event_txn), memoryview(shown.view(np.uint8)),
+            _ALL if keep is None else memoryview(keep.view(np.uint8)), count, memoryview(self._places), progress,
+        )  # fmt: skip
+        assert not code
+        return self._places[: progress[0]]
+
     def _count_skipped(
-        self, followed: Followed, of_shown: Array, skipped: Array, kept: Array, odd: list[Odd]
+        self, followed: Followed, shown: Array, keep: Array | None, kept: Array, odd: list[Odd]
     ) -> Array | None:
         """For each event, how many rows of its transaction stand before it that are not shown: so that rows keep
         their numbers whatever is selected. Only transactions of which something is shown are counted."""
         positions = followed.rows[:, Txn.POSITION]
         carried, earlier = self._passed
         goes_on = int(positions[0]) == carried  # of a transaction that no window holds
-        left_out = self._left_out(followed, of_shown, odd)
-        if not self._numbered or not (skipped.any() or goes_on or left_out):
+        if not self._numbered or (keep is None and not goes_on):
             return None
-        numbers_of = followed.lanes.event_txn[: followed.events]
+        lanes, events = followed.lanes, followed.events
+        numbers_of = lanes.event_txn[:events]
+        of_shown = (numbers_of >= 0) & shown[numbers_of]
+        left_out = self._left_out(followed, of_shown, odd)
+        is_rows = (lanes.event_plan[:events] >= 0) & IS_ROWS[followed.window.index.types[:events]]
+        skipped = is_rows & of_shown & (False if keep is None else ~keep)
+        if not (skipped.any() or goes_on or left_out):
+            return None
         counted = np.zeros(len(positions) + 1, bool)
         counted[numbers_of[kept]] = True
         counted[numbers_of[[change.place for change in odd]]] = True
         counted[followed.transactions : len(positions)] = True
         places = np.flatnonzero(skipped & counted[numbers_of])
-        before = np.zeros(followed.events + 1, np.int64)
+        before = np.zeros(events + 1, np.int64)
         with suppress(GtidalError):  # rows of another table that nobody can read: they are not counted
             before[places + 1] = count_rows(followed, places, self.book, self.file)
         for place, missing in left_out.items():
             before[place + 1] += missing
         np.cumsum(before, out=before)
         first = np.zeros(len(positions) + 1, np.int64)
-        first[numbers_of[::-1]] = np.arange(followed.events)[::-1]
+        first[numbers_of[::-1]] = np.arange(events)[::-1]
         passed = before[:-1] - before[first[numbers_of]]
         if goes_on:
             passed[numbers_of == 0] += earlier
@@ -293,10 +339,13 @@ class RowEventReader(Generic[Odd]):
         """The changes, the error that ended them, and the place before which it is all right."""
         changes: list[Odd] = []
         told = followed.told
-        if told:
-            shown = shown & self.selector.by_header(followed.window, followed.events)
+        if not told:
+            return changes, None, followed.events
+        numbers_of = followed.lanes.event_txn[: followed.events]
+        of_shown = (numbers_of >= 0) & shown[numbers_of]
+        of_shown &= self.selector.by_header(followed.window, followed.events)
         for place, event in told:
-            if place < followed.events and shown[place]:
+            if place < followed.events and of_shown[place]:
                 problem = gathered(self._changes_of(followed, place, event), changes)
                 if problem is not None:
                     return changes, problem, place
@@ -326,10 +375,25 @@ class RowEventReader(Generic[Odd]):
         assert event.table is not None
         return event.table
 
-    def number(self, followed: Followed, events: Array, changes: Array, skipped: Array | None) -> Array:
-        """The number of each event's first change; events are given by their places."""
-        positions = followed.rows[:, Txn.POSITION][followed.lanes.event_txn[events]]
-        return self.row_numbers.number(positions, changes, None if skipped is None else skipped[events])
+    def number(self, followed: Followed, runs: ImageRuns, skipped: Array | None) -> Array:
+        """The number of each run's first change."""
+        first = self.row_numbers.number(followed, runs.transactions, runs.changes)
+        return first if skipped is None else first + skipped[runs.events]
+
+    def number_odd(self, followed: Followed, changes: list[Odd], skipped: Array | None) -> OddPlaces:
+        """Where these changes are, and the number of each."""
+        places = np.array([change.place for change in changes], np.int32)
+        transactions = followed.lanes.event_txn[places]
+        rows = self.row_numbers.number(followed, transactions, np.ones(len(changes), np.int64))
+        return OddPlaces(places, transactions, rows if skipped is None else rows + skipped[places])
+
+
+class OddPlaces(NamedTuple):
+    """Of each change its event, its transaction and its number in that."""
+
+    events: Array
+    transactions: Array
+    rows: Array
 
 
 def gathered(changes: Iterator[Odd], into: list[Odd]) -> GtidalError | None:

@@ -159,13 +159,14 @@ class RowReader(RowEventReader[OddRow]):
 
     def _block(self, followed: Followed, images: Images, skipped: Array | None) -> ImageBlock:
         runs = ImageRuns(followed, images)
-        first = self.number(followed, runs.events, runs.changes, skipped)
-        rows = counted(first, 2 - runs.is_update, runs.sizes)
-        block = ImageBlock(self.file, followed, runs.events, rows, runs.sizes)
+        first = self.number(followed, runs, skipped)
+        is_update = runs.operations == UPDATE
+        rows = counted(first, 2 - is_update, runs.sizes)
+        block = ImageBlock(self.file, followed, runs.events, runs.transactions, rows, runs.sizes)
         block.change_types = runs.operations
-        if runs.is_update.any():
+        if runs.has_updates:
             # The first image of an update, and the second, again and again.
-            seconds = counted(np.zeros_like(runs.sizes), 2 * runs.is_update, runs.sizes) & 1
+            seconds = counted(np.zeros_like(runs.sizes), 2 * is_update, runs.sizes) & 1
             block.change_types = block.spread(runs.operations) + (POSTIMAGE - UPDATE) * seconds
         return block
 
@@ -220,28 +221,24 @@ class RowReader(RowEventReader[OddRow]):
         return made
 
     def odd_batch(self, followed: Followed, changes: list[OddRow], skipped: Array | None) -> pa.RecordBatch:
-        numbered = self.number(
-            followed, np.array([change.place for change in changes]), np.ones(len(changes), np.int64), skipped
-        )
-        places: list[int] = []
-        rows: list[int] = []
+        numbered = self.number_odd(followed, changes, skipped)
+        sources: list[int] = []
         change_types: list[int] = []
         pieces: list[tuple[tuple[Column, ...], list[tuple[object, ...]]]] = []
         """Images of the same columns; changes of several versions of the table may stand side by side."""
-        for change, row in zip(changes, numbered.tolist(), strict=True):
+        for number, change in enumerate(changes):
             if not pieces or pieces[-1][0] is not change.columns:
                 pieces.append((change.columns, []))
             for values, is_second in ((change.before, False), (change.after, change.before is not None)):
                 if values is not None:
-                    places.append(change.place)
-                    rows.append(row)
+                    sources.append(number)
                     change_types.append(POSTIMAGE if is_second else change.operation)
                     pieces[-1][1].append(values)
         own = [
             pa.concat_arrays([self._typed_array(number, *piece) for piece in pieces])
             for number in range(len(self._wanted))
         ]
-        block = ImageBlock(self.file, followed, np.array(places), np.array(rows, np.int64))
+        block = ImageBlock(self.file, followed, *(each[sources] for each in numbered))
         block.change_types = np.array(change_types, np.int32)
         return self._batch(block, own)
 
