@@ -43,8 +43,10 @@ TOOL_RAW = "mysqlbinlog -R --raw"
 SOCKET = "plain socket"
 LIVE, FILES, FILES_2 = "changes, live", "changes, files", "changes, files, 2 threads"
 ARCHIVE = "archive --once"
+MEGABYTES = 300
+"""Of one file."""
 BACKLOG = 3
-"""What is copied, and what Spark reads, is a server's whole log: this many files, each as large as the bench's log. (One
+"""What is copied, and what Spark reads, is a server's whole log: this many such files. (One
 file alone is copied once more: there the start of a Python program is a third of the time.)"""
 ARCHIVE_ONE, TOOL_RAW_ONE = f"{ARCHIVE}, one file", f"{TOOL_RAW}, one file"
 STREAM, BATCH = "Spark: changes, live, AvailableNow", "Spark: changes, files, batch"
@@ -297,7 +299,7 @@ def _latencies(server: MySQLServer, sink: Path, process: subprocess.Popen[bytes]
 
 
 def measure(workload: Workload, rounds: int, with_spark: bool) -> list[Result]:
-    log = log_of(workload)
+    log = log_of(workload, MEGABYTES)
     with ExitStack() as stack:
         server = stack.enter_context(serve_logs(log.parent))
         target = Path(stack.enter_context(tempfile.TemporaryDirectory()))

@@ -18,7 +18,7 @@ cpdef int take(
 ) noexcept
 
 @cython.locals(
-    runs=cython.longlong, total=cython.longlong, uneven=cython.int, updates=cython.int, there=cython.longlong,
+    runs=cython.longlong, total=cython.longlong, uneven=cython.int, there=cython.longlong,
     events=cython.longlong, image=cython.longlong, number=cython.longlong, place=cython.longlong,
     last=cython.longlong, operation=cython.int, size=cython.longlong, changes=cython.longlong, texts=cython.int,
     text=cython.int,
@@ -45,4 +45,13 @@ cpdef int number(
 cpdef int sides(
     const int[::1] starts, const int[::1] operations, const long long[::1] changes, long long runs, int[::1] befores,
     int[::1] afters, long long[::1] progress
+) noexcept
+
+@cython.locals(
+    at=cython.longlong, room=cython.longlong, r=cython.longlong, count=cython.longlong, row=cython.longlong,
+    operation=cython.int, k=cython.longlong,
+)
+cpdef int images(
+    const int[::1] operations, const long long[::1] firsts, const long long[::1] sizes, long long runs,
+    long long[::1] rows, int[::1] kinds
 ) noexcept

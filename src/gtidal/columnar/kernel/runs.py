@@ -58,12 +58,11 @@ def find(
     ``places``. Each run gets six numbers, in stretches as long as there are images: its first image, its event's place,
     operation, transaction, plan and text (-1: none); and two in ``sizes``: how many images it has, and how many changes.
     progress: 0 how many runs there are, 1 how many changes, 2 whether a run has more or less than one, 3 whether there
-    are updates, 4 whether there are texts."""
+    are texts."""
     with cython.nogil:
         runs = 0
         total = 0
         uneven = 0
-        updates = 0
         texts = 0
         there = places.shape[0]
         events = types.shape[0]
@@ -85,7 +84,6 @@ def find(
             changes = size
             if operation == 1:  # UPDATE
                 changes = size >> 1
-                updates = 1
             found[runs] = image
             found[images + runs] = place
             found[2 * images + runs] = operation
@@ -105,8 +103,7 @@ def find(
         progress[0] = runs
         progress[1] = total
         progress[2] = uneven
-        progress[3] = updates
-        progress[4] = texts
+        progress[3] = texts
         return 0
 
 
@@ -164,4 +161,29 @@ def sides(starts, operations, changes, runs, befores, afters, progress):
                 at += count
         progress[0] = no_before
         progress[1] = no_after
+        return 0
+
+
+def images(operations, firsts, sizes, runs, rows, kinds):
+    """Of each image the number of its change, counted from its run's first, and its kind: the operation of its event, but
+    3 for the second image of an update."""
+    with cython.nogil:
+        at = 0
+        room = min(rows.shape[0], kinds.shape[0])
+        for r in range(runs):
+            count = sizes[r]
+            if count > room - at:
+                return 1
+            row = firsts[r]
+            operation = operations[r]
+            if operation == 1:  # UPDATE
+                for k in range(count):
+                    rows[at + k] = row + (k >> 1)
+                    kinds[at + k] = 1 + 2 * (k & 1)
+            else:
+                for k in range(count):
+                    rows[at + k] = row + k
+                    kinds[at + k] = operation
+            if count > 0:
+                at += count
         return 0

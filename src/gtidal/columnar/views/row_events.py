@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from gtidal.columnar import kernel
-from gtidal.columnar.arrays import Array, Texts, constant, counted, no_texts, numbers, picked_numbers
+from gtidal.columnar.arrays import Array, Texts, constant, no_texts, numbers, picked_numbers
 from gtidal.columnar.cells import Cells, Images, RowEvents, count_rows, reference_rows
 from gtidal.columnar.codes import NONE, OUTCOMES, Txn
 from gtidal.columnar.following import IS_ROWS, Followed
@@ -75,10 +75,6 @@ class ChangeBlock:
 
     def __len__(self) -> int:
         return len(self.rows)
-
-    def spread(self, values: Array) -> Array:
-        """A value of each run for all its rows."""
-        return values if self.counts is None else counted(values, np.zeros_like(values), self.counts)
 
     def of_event(self, values: Array, kind: pa.DataType = BIGINT, factor: int = 1) -> pa.Array:
         """For each change what the index says of its event."""
@@ -156,7 +152,7 @@ class ImageRuns:
         lanes, count = followed.lanes, images.count
         found = numbers_room(6 * count, np.int32)
         sizes = numbers_room(2 * count)
-        progress = memoryview(np.zeros(5, np.int64))
+        progress = memoryview(np.zeros(4, np.int64))
         code = kernel.runs.find(
             memoryview(images.numbers), count, memoryview(images.events.places),
             memoryview(followed.window.index.types), _OPERATIONS, memoryview(lanes.event_txn),
@@ -169,8 +165,7 @@ class ImageRuns:
         self.change_count = progress[1]
         self.is_even = not progress[2]
         """Whether every event has one change."""
-        self.has_updates = bool(progress[3])
-        self.has_texts = bool(progress[4])
+        self.has_texts = bool(progress[3])
 
 
 class RowEventReader(Generic[Odd]):

@@ -9,13 +9,15 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from gtidal.columnar.arrays import Array, Texts, constant, counted
+from gtidal.columnar import kernel
+from gtidal.columnar.arrays import Array, Texts, constant
 from gtidal.columnar.arrow_types import spark_type
 from gtidal.columnar.cells import ColumnCells, Images
 from gtidal.columnar.codes import ShapeCode
 from gtidal.columnar.flat import distinct
 from gtidal.columnar.following import Followed
 from gtidal.columnar.lanes import Block, Columns, Lane, TextActions, Unfit
+from gtidal.columnar.memory import numbers_room
 from gtidal.columnar.plan import Plan, PlanBook
 from gtidal.columnar.schemas import ROWS
 from gtidal.columnar.selection import Selector
@@ -58,14 +60,13 @@ class ImageBlock(ChangeBlock):
     """Images of one window, in runs that share an event."""
 
     change_types: Array
-    """Of each run, or of each image."""
+    """Of each image."""
 
     def make_change_type(self) -> pa.Array:
         first = int(self.change_types[0])
         if (self.change_types == first).all():
             return constant(CHANGE_TYPES[first], len(self))
-        by_run = self.counts is not None and len(self.change_types) == len(self.counts)
-        return _CHANGE_TYPE_TEXTS.pick(self.change_types, counts=self.counts if by_run else None)
+        return _CHANGE_TYPE_TEXTS.pick(self.change_types)
 
 
 @dataclass(slots=True)
@@ -160,14 +161,14 @@ class RowReader(RowEventReader[OddRow]):
     def _block(self, followed: Followed, images: Images, skipped: Array | None) -> ImageBlock:
         runs = ImageRuns(followed, images)
         first = self.number(followed, runs, skipped)
-        is_update = runs.operations == UPDATE
-        rows = counted(first, 2 - is_update, runs.sizes)
+        rows, change_types = numbers_room(images.count), numbers_room(images.count, np.int32)
+        code = kernel.runs.images(
+            memoryview(runs.operations), memoryview(first), memoryview(runs.sizes), len(runs.sizes), memoryview(rows),
+            memoryview(change_types),
+        )  # fmt: skip
+        assert not code
         block = ImageBlock(self.file, followed, runs.events, runs.transactions, rows, runs.sizes)
-        block.change_types = runs.operations
-        if runs.has_updates:
-            # The first image of an update, and the second, again and again.
-            seconds = counted(np.zeros_like(runs.sizes), 2 * is_update, runs.sizes) & 1
-            block.change_types = block.spread(runs.operations) + (POSTIMAGE - UPDATE) * seconds
+        block.change_types = change_types
         return block
 
     def _nulls(self, field: Field, count: int) -> pa.Array:
