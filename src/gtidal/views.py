@@ -389,18 +389,21 @@ class Pipe:
     def __init__(self, room: int) -> None:
         self._room = room
         self._changed = Condition()
-        self._waiting: deque[pa.RecordBatch] = deque()
+        self._waiting: deque[tuple[pa.RecordBatch, int]] = deque()
         self._size = 0
         self._ended = self._closed = False
         self._error: BaseException | None = None
 
     def put(self, batch: pa.RecordBatch) -> None:
+        size = (
+            batch.get_total_buffer_size()
+        )  # what it holds of memory, which is told much faster than ``nbytes``
         with self._changed:
             self._changed.wait_for(lambda: self._size < self._room or self._closed)
             if self._closed:
                 raise Closed
-            self._waiting.append(batch)
-            self._size += batch.nbytes
+            self._waiting.append((batch, size))
+            self._size += size
             self._changed.notify_all()
 
     def end(self, error: BaseException | None = None) -> None:
@@ -419,8 +422,8 @@ class Pipe:
                 self._changed.wait_for(lambda: self._waiting or self._ended)
                 if not self._waiting:
                     break
-                batch = self._waiting.popleft()
-                self._size -= batch.nbytes
+                batch, size = self._waiting.popleft()
+                self._size -= size
                 self._changed.notify_all()
             yield batch
         if self._error is not None:
