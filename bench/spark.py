@@ -124,7 +124,7 @@ def jobs(spark: Any, table: str, folder: Path) -> dict[str, Callable[[str, bool]
     return {each.__name__: each for each in (changes, rows, parquet, write, export, one_table, window, ready)}
 
 
-READY_PARTS = 4
+READY_PARTS = 8
 """As many as ``changes`` has for such a log."""
 
 

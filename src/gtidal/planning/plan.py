@@ -45,7 +45,7 @@ def plan_read(
     ``splitting``: ``search`` cuts files at offsets from which readers look for a boundary themselves; ``walk`` goes
     through them from transaction to transaction. ``view``: the one that will be read; None: any. ``time_margin``: so
     many seconds a transaction may have been written after the time it bears; see ``planning.pruning``.
-    ``least_parts``: parts are smaller than ``part_bytes`` where there would be fewer, down to 16 MB. ``meter`` counts the bytes that planning reads."""
+    ``least_parts``: see ``even_part``. ``meter`` counts the bytes that planning reads."""
     check_options(options)
     paths = [paths] if isinstance(paths, str | Path) else list(paths)
     if splitting not in SPLITTINGS:
@@ -58,8 +58,7 @@ def plan_read(
     found = request.found
     planner = _Planner(request, Looker(KeyStore(None, options.get("key_file")), meter or Meter()), view)
     planner.prune(len(found), time_margin)
-    if least_parts > 1:
-        part_bytes = min(part_bytes, max(SMALLEST_PART, planner.cost // least_parts))
+    part_bytes = even_part(part_bytes, planner.cost, least_parts)
     pieces = planner.pieces(part_bytes, splitting)
     return ReadPlan(
         packed(pieces, part_bytes),
@@ -68,6 +67,13 @@ def plan_read(
         sum(piece.length for group in pieces for piece in group),
         planner.pruned,
     )
+
+
+def even_part(part_bytes: int, cost: int, least_parts: int) -> int:
+    """How large parts are, so that there are as many as ``least_parts``, or twice as many and so on: with seven parts for
+    two processors, one of them would be idle for a while. Not smaller than 16 MB for that, and never larger."""
+    waves = -(-cost // (part_bytes * least_parts))
+    return min(part_bytes, max(SMALLEST_PART, -(-cost // max(waves * least_parts, 1))))
 
 
 def _check_addresses(paths: list[str | Path]) -> None:

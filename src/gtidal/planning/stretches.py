@@ -11,7 +11,7 @@ from gtidal.events.format import Format
 from gtidal.log.decoder import FIRST_EVENT, Keys
 from gtidal.planning.growing import GrowingLog
 from gtidal.planning.parts import Part, Piece
-from gtidal.planning.plan import OPEN_COST, SMALLEST_PART, packed
+from gtidal.planning.plan import OPEN_COST, even_part, packed
 from gtidal.planning.tailing import Mark
 from gtidal.sources.files import LogFile
 
@@ -32,7 +32,7 @@ def parts_between(
     """The parts of a stretch; ``boundaries``: places between transactions that are known already.
 
     A file that can be read from anywhere is cut where readers look for a boundary themselves, if ``searching``; a server's
-    is cut at those that are known. ``least_parts``: parts are smaller than ``part_bytes`` where there would be fewer, down to 16 MB."""
+    is cut at those that are known. ``least_parts``: see ``even_part``."""
     if (start.file, start.position) == (end.file, end.position):
         return []
     ranges = []
@@ -43,7 +43,7 @@ def parts_between(
         if begin < stop:
             ranges.append((name, begin, stop, last))
     cost = sum(stop - begin + OPEN_COST for _, begin, stop, _ in ranges)
-    part_bytes = min(part_bytes, max(SMALLEST_PART, cost // least_parts))
+    part_bytes = even_part(part_bytes, cost, least_parts)
     known = boundaries or {}
     return packed([_pieces(log, *each, keys, part_bytes, known, searching) for each in ranges], part_bytes)
 
