@@ -7,6 +7,7 @@
         proxy.cut_after(1000)   # a thousand more bytes reach the client, then the stream ends
         proxy.refuse()          # nobody can connect
         proxy.cut()             # all connections are reset
+        proxy.dismiss(2)        # two dumps end before they begin, as on a server that is being shut down
 
 One thread moves all bytes, and what is asked for holds when the call returns: no byte passes after `stall`. An
 address stays the same over `refuse` and `accept`; `proxy.server` may be another server for later connections.
@@ -26,6 +27,10 @@ from tests.live.servers import Server, free_port
 HOST = "127.0.0.1"
 BLOCK = 1 << 17
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # SO_LINGER without any time
+DUMPS = (b"\x12", b"\x1e")
+"""The commands by which logs are asked for, by position and by GTIDs."""
+NO_MORE = bytes.fromhex("05 00 00 01 fe 00 00 02 00")
+"""The packet with which a dump ends."""
 
 
 class Flow:
@@ -74,6 +79,7 @@ class Proxy:
         self._links: list[Link] = []
         self._stalled = False
         self._allowance: int | None = None
+        self._dismissed = 0
         self._lock = threading.Lock()
         self._closed = False
         # A socket that was bound to a named port keeps it while it does not listen.
@@ -115,6 +121,17 @@ class Proxy:
             raise ValueError(f"a cut after {size} bytes: there is cut() for now")
         with self._lock:
             self._allowance = size
+
+    def dismiss(self, dumps: int) -> None:
+        """Answer so many dumps with their end, instead of passing them on. Not over TLS, which hides them."""
+        with self._lock:
+            self._dismissed = dumps
+
+    @property
+    def dismissed(self) -> bool:
+        """Whether as many were as was asked for."""
+        with self._lock:
+            return not self._dismissed
 
     def stall(self) -> None:
         """Keep all connections open, also new ones, and pass nothing in either direction."""
@@ -222,6 +239,10 @@ class Proxy:
                 if not flow.pending:
                     flow.ended = True
                     flow.target.shutdown(socket.SHUT_WR)
+            if self._dismissed and not flow.to_client and flow.pending[4:5] in DUMPS:
+                self._dismissed -= 1
+                flow.pending = b""
+                link.client.send(NO_MORE)
             if flow.pending:
                 self._pass_on(flow)
         except BlockingIOError:

@@ -377,6 +377,21 @@ def test_follow_through_everything(busy: Server) -> None:
         assert follower.rows == writer.rows()
 
 
+def test_a_dump_that_ends_before_it_begins(busy: Server) -> None:
+    """So it happens to those who connect while a server is being shut down: they try again."""
+    with Proxy(busy) as proxy, Writer(busy, seed=5) as writer:
+        address = url(busy, "?follow=true&heartbeat=0.5", port=proxy.port)
+        proxy.dismiss(2)
+        follower = Follower(address)
+        follower.wait_for(100)
+        assert proxy.dismissed
+        proxy.dismiss(1)
+        proxy.cut()
+        wait_until(lambda: proxy.dismissed, "the dump ended")
+        writer.wait_for(writer.count + 100)
+        follower.wait_for(writer.count)
+
+
 def test_follow_from_now(busy: Server) -> None:
     fill(busy)
     reader = gtidal.transactions(url(busy, "?follow=true&start=now"), columns=["gtid", "file"])

@@ -133,8 +133,12 @@ class Dump:
         self._read_format()
 
     def _read_format(self) -> None:
-        while self.format is None and not self.ended:
-            if self._step(self._received[:0]) == FULL:
+        """What a file begins with comes whatever is asked for; unless the server is being shut down."""
+        while self.format is None:
+            full = self._step(self._received[:0]) == FULL
+            if self.ended and self.format is None:
+                raise ConnectionLost(f"{self.connection.host.title} stopped sending")
+            if full:
                 break
 
     def go_on(self) -> None:
