@@ -395,9 +395,8 @@ class Pipe:
         self._error: BaseException | None = None
 
     def put(self, batch: pa.RecordBatch) -> None:
-        size = (
-            batch.get_total_buffer_size()
-        )  # what it holds of memory, which is told much faster than ``nbytes``
+        # What it holds of memory, which is told much faster than ``nbytes``.
+        size = batch.get_total_buffer_size()
         with self._changed:
             self._changed.wait_for(lambda: self._size < self._room or self._closed)
             if self._closed:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -15,12 +13,7 @@ NUMBERS = pa.int64()
 SIZES = (*range(140), 255, 256, 1000)
 
 
-@pytest.fixture(params=["interpreted", "compiled"], autouse=True)
-def implementation(request: pytest.FixtureRequest) -> Iterator[None]:
-    if request.param == "compiled" and kernel.interpreted_modules():
-        pytest.skip("the kernel is not compiled")
-    with kernel.use(request.param):
-        yield
+pytestmark = pytest.mark.usefixtures("implementation")
 
 
 def whole(array: pa.Array) -> list[object]:

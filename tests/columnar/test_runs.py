@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
@@ -22,12 +21,7 @@ ROWS = np.zeros(256, np.uint8)
 ROWS[[INSERT, UPDATE, DELETE]] = 1
 
 
-@pytest.fixture(params=["interpreted", "compiled"], autouse=True)
-def implementation(request: pytest.FixtureRequest) -> Iterator[None]:
-    if request.param == "compiled" and kernel.interpreted_modules():
-        pytest.skip("the kernel is not compiled")
-    with kernel.use(request.param):
-        yield
+pytestmark = pytest.mark.usefixtures("implementation")
 
 
 def ints(values: Any) -> memoryview:

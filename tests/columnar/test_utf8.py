@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -35,12 +34,7 @@ LEADS = (
 BYTES = (*LEADS, 0xF0, 0xF1, 0xF3, 0xF4, 0xF5, 0xF7, 0xF8, 0xFF)
 
 
-@pytest.fixture(params=["interpreted", "compiled"], autouse=True)
-def implementation(request: pytest.FixtureRequest) -> Iterator[None]:
-    if request.param == "compiled" and kernel.interpreted_modules():
-        pytest.skip("the kernel is not compiled")
-    with kernel.use(request.param):
-        yield
+pytestmark = pytest.mark.usefixtures("implementation")
 
 
 def states_of(texts: list[bytes]) -> list[int]:
