@@ -141,13 +141,12 @@ def test_changes_are_numbered_in_their_transactions() -> None:
 
 
 def test_images_before_and_after() -> None:
-    befores, afters, progress = ints([-9] * 7), ints([-9] * 7), longs([-9, -9])
+    befores, afters = ints([-9] * 7), ints([-9] * 7)
     starts, operations, changes = ints([0, 2, 6, 8]), ints([0, 1, 2, 1]), longs([2, 2, 2, 1])
-    assert kernel.runs.sides(starts, operations, changes, 4, befores, afters, progress) == 0
+    assert kernel.runs.sides(starts, operations, changes, 4, befores, afters) == 0
     assert list(befores) == [-1, -1, 2, 4, 6, 7, 8]
     assert list(afters) == [0, 1, 3, 5, -1, -1, 9]
-    assert list(progress) == [2, 2]
-    assert kernel.runs.sides(starts, operations, changes, 4, befores, afters[:6], progress) == 1
+    assert kernel.runs.sides(starts, operations, changes, 4, befores, afters[:6]) == 1
 
 
 def test_images_of_changes() -> None:

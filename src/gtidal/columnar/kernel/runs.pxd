@@ -39,12 +39,12 @@ cpdef int number(
 ) noexcept
 
 @cython.locals(
-    at=cython.longlong, no_before=cython.longlong, no_after=cython.longlong, room=cython.longlong, r=cython.longlong,
+    at=cython.longlong, room=cython.longlong, r=cython.longlong,
     count=cython.longlong, image=cython.longlong, operation=cython.int, k=cython.longlong,
 )
 cpdef int sides(
     const int[::1] starts, const int[::1] operations, const long long[::1] changes, long long runs, int[::1] befores,
-    int[::1] afters, long long[::1] progress
+    int[::1] afters
 ) noexcept
 
 @cython.locals(

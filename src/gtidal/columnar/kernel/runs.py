@@ -129,13 +129,10 @@ def number(transactions, positions, changes, runs, firsts, state):
         return 0
 
 
-def sides(starts, operations, changes, runs, befores, afters, progress):
-    """Of each change the images before and after it, -1 where there is none. progress: how many have none before, and
-    how many have none after."""
+def sides(starts, operations, changes, runs, befores, afters):
+    """Of each change the images before and after it, -1 where there is none."""
     with cython.nogil:
         at = 0
-        no_before = 0
-        no_after = 0
         room = min(befores.shape[0], afters.shape[0])
         for r in range(runs):
             count = changes[r]
@@ -147,7 +144,6 @@ def sides(starts, operations, changes, runs, befores, afters, progress):
                 for k in range(count):
                     befores[at + k] = -1
                     afters[at + k] = image + k
-                no_before += count
             elif operation == 1:  # UPDATE
                 for k in range(count):
                     befores[at + k] = image + 2 * k
@@ -156,11 +152,8 @@ def sides(starts, operations, changes, runs, befores, afters, progress):
                 for k in range(count):
                     befores[at + k] = image + k
                     afters[at + k] = -1
-                no_after += count
             if count > 0:
                 at += count
-        progress[0] = no_before
-        progress[1] = no_after
         return 0
 
 

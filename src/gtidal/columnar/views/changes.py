@@ -99,10 +99,9 @@ class RowBlock(ViewBlock):
         self.befores, self.afters = numbers_room(2 * runs.change_count, np.int32).reshape(
             2, runs.change_count
         )
-        progress = memoryview(np.zeros(2, np.int64))
         code = kernel.runs.sides(
             memoryview(runs.starts), memoryview(runs.operations), memoryview(runs.changes), len(runs.changes),
-            memoryview(self.befores), memoryview(self.afters), progress,
+            memoryview(self.befores), memoryview(self.afters),
         )  # fmt: skip
         assert not code
         self.images = images
