@@ -227,13 +227,13 @@ class Log:
         while True:
             slots = np.full(room, 0x5A5A5A5A5A5A5A5A, dtype=np.int64)
             states = np.full(room, 99, dtype=np.uint8)
-            image_cell, image_event = int32([-7] * images), int32([-7] * images)
+            image_cell, image_event, image_plan = (int32([-7] * images) for _ in range(3))
             entered = int(progress[0]), int(progress[1])
             progress[2:] = 0
             code = self.call(
                 cells.fill, self.data, *self.of_events, len(self.events), self.first, self.width, self.slots,
                 self.sizes, self.steps, slots, states, image_cell,
-                image_event, progress,
+                image_event, image_plan, progress,
             )  # fmt: skip
             event, position, made, used = (int(number) for number in progress)
             assert set(states[used:].tolist()) <= ({99} if code != REFUSED else {99, 0, 1, 2, 3})

@@ -91,10 +91,11 @@ class Images:
                 self.data, numbers(starts), numbers(ends), self.image_plan, numbers([-1] * count),
                 numbers(bitmaps), count, book.first.view, book.width.view, book.slots.view, book.sizes.view,
                 book.steps.view, self.slots,
-                self.states, self.image_cell, numbers([0] * (count + 1)), progress,
+                self.states, self.image_cell, numbers([0] * (count + 1)), plans := numbers([-7] * (count + 1)), progress,
             )
         )  # fmt: skip
         assert (code, progress[2]) == (DONE, count)
+        assert (plans[:count] == self.image_plan).all()
 
     def settled(self, one: Kernel, heap_size: int = 1 << 16) -> Settled:
         return Settled(self, one, heap_size)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from gtidal.columnar import kernel
-from gtidal.columnar.arrays import Texts, constant, counted, lists_by_code, picked_numbers
+from gtidal.columnar.arrays import Texts, constant, lists_by_code, picked_numbers
 
 NUMBERS = pa.int64()
 SIZES = (*range(140), 255, 256, 1000)
@@ -58,11 +58,6 @@ def test_texts_in_runs() -> None:
     assert whole(texts.pick(codes, counts=counts)) == whole(texts.pick(each))
     assert whole(texts.pick(codes[:1], counts=counts[:1])) == whole(texts.pick(each[:2]))
     assert whole(texts.pick(codes[1:2], counts=counts[1:2])) == [None]
-
-
-def test_numbers_in_runs() -> None:
-    first, halves, counts = np.array([7, -5, 0, 2**40]), np.array([2, 1, 4, 0]), np.array([3, 5, 0, 2])
-    assert counted(first, halves, counts).tolist() == [7, 8, 9, -5, -5, -4, -4, -3, 2**40, 2**40]
 
 
 def test_numbers_by_number() -> None:
@@ -127,8 +122,6 @@ def test_gathering_stops_where_there_is_no_room() -> None:
         kernel.gather.picked(*arrays, memoryview(np.array([1, 2])), 2, memoryview(bytearray(99)), offsets)
         == 1
     )
-    twice = memoryview(np.array([2, 2]))
-    assert kernel.gather.counted(twice, twice, twice, 2, memoryview(np.zeros(3, np.int64))) == 1
     members = memoryview(np.zeros(1, np.int32))
     two = memoryview(np.array([1, 1]))
     assert kernel.gather.listed(two, two, codes, 2, offsets, members, progress) == 1

@@ -32,24 +32,41 @@ def longs(values: Any) -> memoryview:
     return memoryview(np.array(values, np.int64))
 
 
-def chosen(shown: list[int], kept: list[int], room: int = 9) -> tuple[int, list[int]]:
+PLANS = [0, 0, 0, -1, 1, 1]
+
+
+def chosen(
+    shown: list[int], kept: list[int], wanted: list[int] | None = None, room: int = 9, taken_room: int = 5
+) -> tuple[int, list[int], list[int]]:
+    """The code, the places, and the lowest and highest plan and what is left out."""
     types = memoryview(np.array([TABLE_MAP, INSERT, UPDATE, INSERT, DELETE, INSERT], np.uint8))
-    places, progress = ints([-7] * room), longs([-7])
+    places, taken, progress = ints([-7] * room), ints([-7] * taken_room * room), longs([-7] * 4)
+    starts, ends, befores, afters = ([100 * lane + place for place in range(6)] for lane in (1, 2, 4, 5))
     code = kernel.runs.choose(
-        types, memoryview(ROWS), ints([0, 0, 0, -1, 1, 1]), ints([0, 0, 1, 1, 2, -1]),
-        memoryview(np.array(shown, np.uint8)), memoryview(np.array(kept, np.uint8)), len(types), places, progress,
+        types, memoryview(ROWS), ints(PLANS), ints([0, 0, 1, 1, 2, -1]), ints(starts), ints(ends), ints(befores),
+        ints(afters), memoryview(np.array(shown, np.uint8)), memoryview(np.array(kept, np.uint8)),
+        memoryview(np.array(wanted or [], np.uint8)), len(types), places, taken, progress,
     )  # fmt: skip
-    return code, list(places[: max(progress[0], 0)])
+    if code:
+        return code, [], []
+    found = places[: progress[0]].tolist()
+    for lane, values in enumerate((starts, ends, PLANS, befores, afters)):
+        assert taken[lane * room :][: len(found)].tolist() == [values[place] for place in found]
+    return code, found, progress[1:].tolist()
 
 
 def test_which_events_are_shown() -> None:
     """Not a table map, not rows without a plan, not rows of no transaction."""
-    assert chosen([1, 1, 1], []) == (0, [1, 2, 4])
-    assert chosen([1, 0, 1], []) == (0, [1, 4])
-    assert chosen([1, 1, 1], [1, 0, 1, 1, 1, 1]) == (0, [2, 4])
-    assert chosen([0, 0, 0], []) == (0, [])
+    assert chosen([1, 1, 1], []) == (0, [1, 2, 4], [0, 1, 0])
+    assert chosen([1, 0, 1], []) == (0, [1, 4], [0, 1, 0])
+    assert chosen([1, 1, 1], [1, 0, 1, 1, 1, 1]) == (0, [2, 4], [0, 1, 1])
+    assert chosen([1, 1, 1], [], [1, 0]) == (0, [1, 2], [0, 0, 1])
+    assert chosen([1, 0, 1], [1, 1, 1, 1, 0, 1], [0, 1]) == (0, [], [2**31 - 1, -1, 2])
+    assert chosen([0, 0, 0], [])[:2] == (0, [])
     assert chosen([1, 1], [])[0] == 1, "a transaction that is not there"
+    assert chosen([1, 1, 1], [], [1])[0] == 1, "a plan that is not there"
     assert chosen([1, 1, 1], [], room=2)[0] == 1
+    assert chosen([1, 1, 1], [], taken_room=4)[0] == 1
 
 
 def test_what_is_known_of_events() -> None:
@@ -62,55 +79,65 @@ def test_what_is_known_of_events() -> None:
     assert kernel.runs.take(*lanes, ints([0, 1, 2]), 3, taken) == 1
 
 
-def test_runs_are_those_of_events() -> None:
+@pytest.mark.parametrize("with_sides", [False, True])
+def test_runs_are_those_of_events(with_sides: bool) -> None:
     random = np.random.default_rng(11)
     for _ in range(60):
         events = int(random.integers(1, 9))
         types = random.choice([INSERT, UPDATE, DELETE], 3 * events).astype(np.uint8)
         places = np.sort(random.choice(3 * events, events, replace=False)).astype(np.int32)
         queries = random.integers(-2, 3, 3 * events).astype(np.int32)
+        transactions = np.sort(random.integers(0, 4, 3 * events)).astype(np.int32)
         counts = random.integers(0, 4, events)
         sizes = np.where(types[places] == UPDATE, 2 * counts, counts)
         image_event = np.repeat(np.arange(events, dtype=np.int32), sizes)
         images = len(image_event)
-        found, own_sizes, progress = ints([-9] * 6 * images), longs([-9] * 2 * images), longs([-9] * 4)
-        transactions, plans = np.arange(3 * events) + 50, np.arange(3 * events) + 90
+        found, own_sizes, progress = ints([-9] * 6 * images), longs([-9] * 3 * images), longs([-9] * 3)
+        befores, afters = (ints([-9] * (images if with_sides else 0)) for _ in range(2))
+        plans, positions, state = np.arange(3 * events) + 90, [4, 77, 99, 2**40], [77, 5]
+        state_view = longs(state)
         code = kernel.runs.find(
             memoryview(image_event), images, memoryview(places), memoryview(types), memoryview(OPERATIONS),
-            ints(transactions), ints(plans), memoryview(queries), found, own_sizes, progress,
+            memoryview(transactions), ints(plans), memoryview(queries), longs(positions), state_view, found, own_sizes,
+            befores, afters, progress,
         )  # fmt: skip
         assert code == 0
-        expected = []
+        expected, sides = [], []
         first = 0
         for event, group in groupby(image_event.tolist()):
-            place, size = int(places[event]), len(list(group))
-            text = int(queries[place])
-            own = [
-                first,
-                place,
-                int(OPERATIONS[types[place]]),
-                place + 50,
-                place + 90,
-                text if text > 0 else -1,
-            ]
-            expected.append((own, size, int(counts[event])))
+            place, size, changes = int(places[event]), len(list(group)), int(counts[event])
+            text, operation = int(queries[place]), int(OPERATIONS[types[place]])
+            transaction = int(transactions[place])
+            own = [first, place, operation, transaction, place + 90, text if text > 0 else -1]
+            if state[0] != positions[transaction]:
+                state = [positions[transaction], 0]
+            expected.append((own, size, changes, state[1]))
+            state[1] += changes
+            for k in range(changes):
+                one = first + (2 * k if operation == 1 else k)
+                sides.append((-1 if operation == 0 else one, (one + 1, one, -1)[(1, 0, 2).index(operation)]))
             first += size
         runs = progress[0]
         numbers = np.array(found).reshape(6, images)[:, :runs].T.tolist()
-        both = np.array(own_sizes).reshape(2, images)[:, :runs].T.tolist()
-        assert [(one, *two) for one, two in zip(numbers, both, strict=True)] == expected
-        assert progress[1] == sum(changes for _, _, changes in expected)
-        assert bool(progress[2]) == any(changes != 1 for _, _, changes in expected)
-        assert bool(progress[3]) == any(own[5] > 0 for own, _, _ in expected)
+        three = np.array(own_sizes).reshape(3, images)[:, :runs].T.tolist()
+        assert [(one, *more) for one, more in zip(numbers, three, strict=True)] == expected
+        assert state_view.tolist() == state
+        assert progress[1] == sum(changes for _, _, changes, _ in expected)
+        assert bool(progress[2]) == any(own[5] > 0 for own, *_ in expected)
+        if with_sides:
+            both = zip(befores[: len(sides)].tolist(), afters[: len(sides)].tolist(), strict=True)
+            assert list(both) == sides
 
 
 def test_runs_of_events_that_are_not_there() -> None:
-    def code_of(image_event: list[int], places: list[int], room: int = 6) -> int:
+    def code_of(
+        image_event: list[int], places: list[int], room: int = 6, sizes: int = 3, sides: int = 0, txn: int = 0
+    ) -> int:
         return int(
             kernel.runs.find(
                 ints(image_event), len(image_event), ints(places), memoryview(np.full(2, INSERT, np.uint8)),
-                memoryview(OPERATIONS), ints([0, 0]), ints([0, 0]), ints([0, 0]), ints([0] * room), longs([0] * 2),
-                longs([0] * 4),
+                memoryview(OPERATIONS), ints([txn] * 2), ints([0, 0]), ints([0, 0]), longs([4]), longs([-1, 0]),
+                ints([0] * room), longs([0] * sizes), ints([0] * sides), ints([0] * sides), longs([0] * 3),
             )
         )  # fmt: skip
 
@@ -118,7 +145,12 @@ def test_runs_of_events_that_are_not_there() -> None:
     assert code_of([1], [1]) == 1
     assert code_of([-1], [1]) == 1
     assert code_of([0], [2]) == 1
+    assert code_of([0], [1], txn=1) == 1
+    assert code_of([0], [1], txn=-1) == 1
     assert code_of([0], [1], room=5) == 1
+    assert code_of([0], [1], sizes=2) == 1
+    assert code_of([0, 0], [1], room=12, sizes=6, sides=2) == 0
+    assert code_of([0, 0], [1], room=12, sizes=6, sides=1) == 1
 
 
 def test_changes_are_numbered_in_their_transactions() -> None:
@@ -140,33 +172,12 @@ def test_changes_are_numbered_in_their_transactions() -> None:
     assert kernel.runs.number(ints([3]), positions, longs([1]), 1, longs([0]), state) == 1
 
 
-def test_images_before_and_after() -> None:
-    befores, afters = ints([-9] * 7), ints([-9] * 7)
-    starts, operations, changes = ints([0, 2, 6, 8]), ints([0, 1, 2, 1]), longs([2, 2, 2, 1])
-    assert kernel.runs.sides(starts, operations, changes, 4, befores, afters) == 0
-    assert list(befores) == [-1, -1, 2, 4, 6, 7, 8]
-    assert list(afters) == [0, 1, 3, 5, -1, -1, 9]
-    assert kernel.runs.sides(starts, operations, changes, 4, befores, afters[:6]) == 1
-
-
-def test_images_of_changes() -> None:
-    rows, kinds = longs([-9] * 8), ints([-9] * 8)
-    operations, firsts, sizes = ints([0, 1, 2, 1]), longs([0, 7, 2, 0]), longs([2, 4, 2, 0])
-    assert kernel.runs.images(operations, firsts, sizes, 4, rows, kinds) == 0
-    assert list(rows) == [0, 1, 7, 7, 8, 8, 2, 3]
-    assert list(kinds) == [0, 0, 1, 3, 1, 3, 2, 2]
-    assert kernel.runs.images(operations, firsts, sizes, 4, rows[:7], kinds) == 1
-
-
-def test_numbers_in_runs_with_nulls() -> None:
+def test_numbers_with_nulls() -> None:
     values = np.array([5, NONE, -7])
-    codes, counts = np.array([2, -1, 1, 0]), np.array([2, 1, 2, 0])
-    assert picked_numbers(values, codes, BIGINT, counts).to_pylist() == [-7, -7, None, None, None]
-    assert picked_numbers(values, codes[[0, 3]], BIGINT, counts[[0, 2]], 1_000_000).to_pylist() == [
-        -7_000_000, -7_000_000, 5_000_000, 5_000_000,
-    ]  # fmt: skip
-    assert picked_numbers(values, codes[:0], BIGINT).to_pylist() == []
-    assert picked_numbers(values, codes[1:3], BIGINT).to_pylist() == [None, None]
+    assert picked_numbers(values, np.array([2, -1, 1, 0]), BIGINT).to_pylist() == [-7, None, None, 5]
+    assert picked_numbers(values, np.array([0, 2]), BIGINT).to_pylist() == [5, -7]
+    assert picked_numbers(values, np.array([], int), BIGINT).to_pylist() == []
+    assert picked_numbers(values, np.array([-1, 1]), BIGINT).to_pylist() == [None, None]
 
 
 @pytest.mark.parametrize("texts", [None, (), ("id",), ("a", "b")])

@@ -126,13 +126,13 @@ class Drive:
         for checksums in (0, 1, 2):
             capacity = self.random.choice((0, 1, 5, 1000))
             thin = [np.zeros(capacity, np.int32) for _ in range(4)]
-            wide = [np.zeros(capacity, np.int64) for _ in range(3)]
+            wide = [np.zeros(capacity, np.int64) for _ in range(5)]
             types = np.zeros(capacity, np.uint8)
-            progress = np.zeros(4, np.int64)
+            progress = np.zeros(5, np.int64)
             marked = np.zeros(256, np.uint8)
             code = kernel.walk.walk(
                 *views(exact), 0, len(exact), self.random.choice((19, 19, 19, 13, 40)), checksums, *views(
-                    marked, thin[0], thin[1], thin[2], types, wide[0], wide[1], thin[3], wide[2]
+                    marked, thin[0], thin[1], thin[2], types, wide[0], wide[1], thin[3], *wide[2:]
                 ), MAGIC_SIZE, *self._gtids(), *views(progress)
             )  # fmt: skip
             self._count(f"walk{checksums}", code)
@@ -242,7 +242,8 @@ class Drive:
 
     def _settle(self, data: Array, fill: Fill, book: PlanBook) -> dict[int, Variant]:
         images = fill.images
-        plans = fill.chosen[2][fill.image_event[:images]].astype(np.int32)
+        plans = fill.image_plan[:images].copy()
+        assert (plans == fill.chosen[2][fill.image_event[:images]]).all()
         cells = fill.image_cell[:images].copy()
         places = [*views(cells, plans)]
         kept = list(range(images))
@@ -347,13 +348,13 @@ class Fill:
 
     def next(self, images: int, cells: int) -> int:
         self.slots, self.states = np.zeros(cells, np.int64), np.zeros(cells, np.uint8)
-        self.image_cell, self.image_event = np.zeros(images, np.int32), np.zeros(images, np.int32)
+        self.image_cell, self.image_event, self.image_plan = (np.zeros(images, np.int32) for _ in range(3))
         progress = np.array([self.event, self.position, 0, 0], np.int64)
         code: int = kernel.cells.fill(
             *views(self.data, *self.chosen),
             len(self.chosen[0]),
             *self.plan,
-            *views(self.slots, self.states, self.image_cell, self.image_event, progress),
+            *views(self.slots, self.states, self.image_cell, self.image_event, self.image_plan, progress),
         )
         self.event, self.position, self.images, used = map(int, progress)
         assert 0 <= self.images <= images

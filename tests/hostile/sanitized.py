@@ -83,8 +83,8 @@ def step_outside() -> None:
     none, numbers = np.zeros(0, np.uint8), np.zeros(0, np.int64)
     kernel.walk.walk(
         memoryview(data), 0, 5000, 19, 2,
-        *views(np.zeros(256, np.uint8), one, one, one, np.zeros(1, np.uint8), wide, wide, one, wide), 0,
-        *views(none, numbers, numbers, numbers), 0, memoryview(np.zeros(4, np.int64)),
+        *views(np.zeros(256, np.uint8), one, one, one, np.zeros(1, np.uint8), wide, wide, one, wide, wide, wide), 0,
+        *views(none, numbers, numbers, numbers), 0, memoryview(np.zeros(5, np.int64)),
     )  # fmt: skip
 
 
@@ -103,8 +103,8 @@ def step_over_the_largest_number() -> None:
     bytes_ = np.zeros(0, np.uint8)
     kernel.walk.walk(
         memoryview(bytes_), (1 << 63) - 1, -(1 << 63), 19, 0,
-        *views(np.zeros(256, np.uint8), none, none, none, bytes_, wide, wide, none, wide), 0,
-        *views(bytes_, wide, wide, wide), 0, memoryview(np.zeros(4, np.int64)),
+        *views(np.zeros(256, np.uint8), none, none, none, bytes_, wide, wide, none, wide, wide, wide), 0,
+        *views(bytes_, wide, wide, wide), 0, memoryview(np.zeros(5, np.int64)),
     )  # fmt: skip
 
 

@@ -101,7 +101,7 @@ def test_the_judge_notices(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
 
     def fill(*arguments: Any) -> int:
         code = right.fill(*arguments)
-        slots, states, progress = arguments[-5], arguments[-4], arguments[-1]
+        slots, states, progress = arguments[-6], arguments[-5], arguments[-1]
         if progress[2]:
             if wrong == "a value":
                 slots[0] ^= 1

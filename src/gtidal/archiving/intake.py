@@ -137,16 +137,14 @@ class Intake:
 
     def _walk(self, format: Format, base: int) -> None:
         index = self._index
-        progress = memoryview(np.zeros(4, np.int64))
+        progress = memoryview(np.zeros(5, np.int64))
         at = 0 if base else FIRST_EVENT
         code = -1
         while code not in (DATA, SIZE, CHECKSUM):
             progress[1] = 0
             code = kernel.walk.walk(
                 memoryview(self._buffer), at, self._have, format.header_length, 2 if format.has_checksums else 0,
-                _NONE_MARKED, memoryview(index.offsets), memoryview(index.sizes), memoryview(index.stops),
-                memoryview(index.types), memoryview(index.timestamps), memoryview(index.server_ids),
-                memoryview(index.flags), memoryview(index.positions), base, *ALL_GTIDS, progress,
+                _NONE_MARKED, *index.walked, base, *ALL_GTIDS, progress,
             )  # fmt: skip
             at, index.count = progress[0], progress[1]
             self.contents.add(self._buffer, index, format)

@@ -420,6 +420,7 @@ def _walk(path: str, compare: bool) -> Work:
     import numpy as np
 
     from gtidal.columnar import kernel
+    from gtidal.columnar.index import ALL_GTIDS, Index
 
     data = np.fromfile(path, np.uint8, MOST_IN_MEMORY)
     with open_log(path) as reader:
@@ -427,11 +428,9 @@ def _walk(path: str, compare: bool) -> Work:
     if not isinstance(first, FormatDescription):
         sys.exit(f"{path} begins with {first.name}, not with a format description")
     checksums = (2 if compare else 1) if first.format.checksum else 0
-    names = ("int32", "int32", "int32", "uint8", "int64", "int64", "int32", "int64")
-    index = [np.zeros(INDEX_SIZE, name) for name in names]
-    nothing, none = np.zeros(0, np.uint8), np.zeros(0, np.int64)
+    index = Index(INDEX_SIZE)
     unmarked = np.zeros(256, np.uint8)
-    progress = np.zeros(4, np.int64)
+    progress = np.zeros(5, np.int64)
 
     def work() -> int:
         events, code, position = 0, INDEX_FULL, len(MAGIC)
@@ -444,13 +443,9 @@ def _walk(path: str, compare: bool) -> Work:
                 first.format.header_length,
                 checksums,
                 unmarked,
-                *index,
+                *index.walked,
                 0,
-                nothing,
-                none,
-                none,
-                none,
-                0,
+                *ALL_GTIDS,
                 progress,
             )
             position = int(progress[0])

@@ -131,32 +131,14 @@ def _nulls(count: int) -> pa.Array:
     return pa.nulls(count, STRING)
 
 
-def counted(first: Array, halves: Array, counts: Array) -> Array:
-    """Numbers (int64) in runs: the k-th of a run is its first and k times half of ``halves``, rounded down."""
-    out = numbers_room(int(counts.sum()))
-    code = kernel.gather.counted(
-        memoryview(np.ascontiguousarray(first, np.int64)), memoryview(np.ascontiguousarray(halves, np.int64)),
-        memoryview(counts), len(counts), memoryview(out),
-    )  # fmt: skip
-    assert not code
-    return out
-
-
-def picked_numbers(
-    values: Array, codes: Array, kind: pa.DataType, counts: Array | None = None, factor: int = 1
-) -> pa.Array:
-    """The numbers (int64) at these places, multiplied; below 0, and where the number is NONE, null. With ``counts``, each
-    so many times."""
-    runs = len(codes)
-    count = runs if counts is None else int(counts.sum())
+def picked_numbers(values: Array, codes: Array, kind: pa.DataType) -> pa.Array:
+    """The numbers (int64) at these places; below 0, and where the number is NONE, null."""
+    count = len(codes)
     codes = np.ascontiguousarray(codes, np.int32)
     values = np.ascontiguousarray(values)
     out = numbers_room(count)
     progress = memoryview(np.zeros(1, np.int64))
-    code = kernel.gather.numbers(
-        memoryview(values), memoryview(codes), memoryview(_NO_COUNTS if counts is None else counts), runs, factor,
-        memoryview(out), progress,
-    )  # fmt: skip
+    code = kernel.gather.numbers(memoryview(values), memoryview(codes), count, memoryview(out), progress)
     assert not code
     if not progress[0]:
         return numbers(out, kind)
@@ -164,7 +146,7 @@ def picked_numbers(
         return pa.nulls(count, kind)
     valid = codes >= 0
     valid[valid] = values[codes[valid]] != NONE
-    return numbers(out, kind, valid if counts is None else np.repeat(valid, counts))
+    return numbers(out, kind, valid)
 
 
 def from_values(values: Sequence[str | bytes | None], kind: pa.DataType = STRING) -> pa.Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,49 +28,60 @@ APART = 72
 DONE, FULL, NOT_OURS, TOO_LARGE = range(4)
 
 
-class RowEvents:
-    """Rows events of one window, by their places, as flat arrays for the kernel."""
+class RowEvents(NamedTuple):
+    """Rows events of one window, as flat arrays for the kernel."""
 
-    def __init__(self, followed: Followed, places: Array) -> None:
+    places: Array
+    starts: Array
+    ends: Array
+    plans: Array
+    befores: Array
+    afters: Array
+
+    @staticmethod
+    def at(followed: Followed, places: Array) -> RowEvents:
+        """Those at these places of the window."""
         lanes, count = followed.lanes, len(places)
-        self.places = np.ascontiguousarray(places, np.int32)
+        places = np.ascontiguousarray(places, np.int32)
         taken = numbers_room(5 * count, np.int32)
         code = kernel.runs.take(
             memoryview(lanes.event_start), memoryview(lanes.event_end), memoryview(lanes.event_plan),
-            memoryview(lanes.event_before), memoryview(lanes.event_after), memoryview(self.places), count,
+            memoryview(lanes.event_before), memoryview(lanes.event_after), memoryview(places), count,
             memoryview(taken),
         )  # fmt: skip
         assert not code
-        self.starts, self.ends, self.plans, self.befores, self.afters = taken.reshape(5, count)
+        return RowEvents(places, *taken.reshape(5, count))
 
-    def __len__(self) -> int:
+    @property
+    def total(self) -> int:
         return len(self.places)
 
-    def images_per_row(self) -> Array:
-        return (self.befores >= 0).astype(np.int32) + (self.afters >= 0)
+    def between(self, first: int, last: int) -> RowEvents:
+        """Some of them."""
+        if first == 0 and last == len(self.places):
+            return self
+        return RowEvents(*(each[first:last] for each in self))
+
+    def images_per_row(self, event: int) -> int:
+        return int(self.befores[event] >= 0) + int(self.afters[event] >= 0)
 
 
 @dataclass(slots=True)
 class Images:
-    """Some row images: of which events they are, and where their cells begin."""
+    """Some row images: of which events they are, and of which plans."""
 
     count: int
     events: RowEvents
     numbers: Array
     """Of which of the events each is."""
+    plans: memoryview
+    """Of each image, and perhaps of some that were cut off."""
     first_row: int
     """How many rows of the first event were given before."""
     refused: int | None = None
     """The place of the event behind these that the kernel cannot read."""
     refused_rows: int = 0
     """How many rows of that event were given before it was refused."""
-    _plans: Array | None = None
-
-    def plans(self) -> Array:
-        """Of each image, and perhaps of some that were cut off."""
-        if self._plans is None:
-            self._plans = self.events.plans[self.numbers]
-        return self._plans
 
     def place(self, image: int) -> int:
         """Of its event in the window."""
@@ -86,6 +98,7 @@ class Cells:
         self.states = np.zeros(MOST_CELLS, np.uint8)
         self.image_cell = np.zeros(MOST_IMAGES, np.int32)
         self._image_event = np.zeros(MOST_IMAGES, np.int32)
+        self._image_plan = memoryview(np.zeros(MOST_IMAGES, np.int32))
         self.image_keys = np.zeros(MOST_IMAGES, np.int64)
         self.heap = np.zeros(1 << 20, np.uint8)
         self.documents_scratch = memoryview(np.zeros(kernel.documents.SCRATCH_SIZE, np.int64))
@@ -99,8 +112,7 @@ class Cells:
         book, progress = self.book, self._progress
         first, pos = 0, -1
         given = 0  # rows of the first event
-        total = len(events)
-        per_row = events.images_per_row()
+        total = events.total
         while first < total:
             slots, steps = self._make_room(events, first)
             progress[0], progress[1], progress[2], progress[3] = first, pos, 0, 0
@@ -121,20 +133,22 @@ class Cells:
                 memoryview(self.states),
                 memoryview(self.image_cell),
                 memoryview(self._image_event),
+                self._image_plan,
                 progress,
             )
             stopped, pos, count = progress[0], progress[1], progress[2]
             numbers = self._image_event[:count]
-            images = Images(count, events, numbers, given)
+            images = Images(count, events, numbers, self._image_plan, given)
             resumed = given if stopped == first else 0
-            in_this = int(np.count_nonzero(numbers == stopped)) if stopped < total else 0
             if code == NOT_OURS:
                 images.refused = int(events.places[stopped])
                 images.refused_rows = resumed
                 first, pos, given = stopped + 1, -1, 0
             else:
-                first = stopped
-                given = resumed + in_this // max(int(per_row[stopped]), 1) if stopped < total else 0
+                first, given = stopped, 0
+                if stopped < total:
+                    in_this = int(np.count_nonzero(numbers == stopped))
+                    given = resumed + in_this // max(events.images_per_row(stopped), 1)
             self._heap_used = 0
             yield images
 
@@ -145,7 +159,7 @@ class Cells:
 
     def _widest(self, events: RowEvents, first: int) -> int:
         """How many slots an image of these events takes at most."""
-        return int(self.book.slots.array[events.plans[first:]].max(initial=1))
+        return self.book.most_slots
 
     def _hold(self, cells: int) -> None:
         if cells > len(self.slots):
@@ -157,7 +171,7 @@ class Cells:
     def settle(self, window: Window, images: Images, actions: memoryview, arguments: memoryview) -> None:
         """Charsets, zero dates, what is only text. Images that the kernel cannot settle are cut off."""
         book = self.book
-        plans = memoryview(images.plans())
+        plans = images.plans
         progress = self._progress
         progress[0], progress[1] = 0, self._heap_used
         while code := kernel.texts.settle(
@@ -181,7 +195,7 @@ class Cells:
         book = self.book
         if not book.has_documents:
             return
-        plans = memoryview(images.plans())
+        plans = images.plans
         progress = self._progress
         progress[0], progress[1] = 0, self._heap_used
         while code := kernel.documents.settle(
@@ -220,6 +234,10 @@ class ColumnCells(Cells):
         self._plans = 0
         self._steps = self._slots = self._ones = memoryview(b"")
 
+    def _widest(self, events: RowEvents, first: int) -> int:
+        """All of them have the same columns."""
+        return max(int(self.book.slots.array[events.plans[first]]), 1)
+
     def _make_room(self, events: RowEvents, first: int) -> tuple[memoryview, memoryview]:
         widest = self._widest(events, first)
         images = max(min(MOST_IMAGES // 2, MOST_CELLS // widest), 2)
@@ -242,8 +260,8 @@ class ColumnCells(Cells):
 
 def count_rows(followed: Followed, places: Array, book: PlanBook, file: str) -> Array:
     """How many rows each of these events has."""
-    events = RowEvents(followed, places)
-    rows = np.zeros(len(events), np.int32)
+    events = RowEvents.at(followed, places)
+    rows = np.zeros(events.total, np.int32)
     progress = memoryview(np.zeros(4, np.int64))
     while kernel.cells.count(
         memoryview(followed.window.data),
@@ -252,7 +270,7 @@ def count_rows(followed: Followed, places: Array, book: PlanBook, file: str) -> 
         memoryview(events.plans),
         memoryview(events.befores),
         memoryview(events.afters),
-        len(events),
+        events.total,
         book.first.view,
         book.width.view,
         book.shape.view,

@@ -29,7 +29,7 @@ from gtidal.events.rows import RowsEvent
 from gtidal.events.statement import RowsQuery
 from gtidal.events.table_map import TableMap
 from gtidal.log.decoder import Fragments, LogDecoder, event_name, inner_format_of
-from gtidal.log.transactions import Transaction, TransactionTracker
+from gtidal.log.transactions import COMMIT, Transaction, TransactionTracker
 
 DONE, ASK, OPEN, TABLE, FULL = range(5)
 NO_TRANSACTION = -1
@@ -106,6 +106,16 @@ class Lanes:
         self.heap = np.zeros(max(1 << 14, min(48 * events, 1 << 23)), np.uint8)
         self.query_start = np.zeros(1024, np.int32)
         self.query_size = np.zeros(1024, np.int32)
+        self._views: tuple[memoryview, ...] = ()
+
+    NAMES = ("event_txn", "event_plan", "event_start", "event_end", "event_before", "event_after", "event_query", "txn",
+             "tables", "heap", "query_start", "query_size")  # fmt: skip
+
+    def views(self) -> tuple[memoryview, ...]:
+        """All of them, for the kernel."""
+        if not self._views:
+            self._views = tuple(memoryview(getattr(self, name).reshape(-1)) for name in self.NAMES)
+        return self._views
 
     def grow(self, transactions: int, tables: int, heap: int, texts: int) -> None:
         """Twice the room where more than half of it is used; everywhere, if that is so nowhere."""
@@ -116,6 +126,7 @@ class Lanes:
             "query_start": texts,
             "query_size": texts,
         }
+        self._views = ()
         short = [name for name, count in used.items() if 2 * count > getattr(self, name).shape[-1]]
         for name in short or used:
             array = getattr(self, name)
@@ -140,6 +151,9 @@ class Followed:
     """The place of the first event of a transaction that does not end in the window, where it was left alone."""
     error: GtidalError | None = None
     """What is wrong with the event behind these; see ``Follower.keep_errors``."""
+    all_committed: bool = True
+    """Whether that is known of all transactions."""
+    has_xa: bool = False
 
     @property
     def txn(self) -> Array:
@@ -213,7 +227,8 @@ class Follower:
             self.book.forget_ids()
         if self._lanes is None or len(self._lanes.event_txn) < window.count:
             self._lanes = Lanes(window.count + window.count // 8)  # the next window may have some more
-        self._state[1] = self._state[2] = self._state[3] = self._state[4] = 0
+        for place in (1, 2, 3, 4, 6, 7):
+            self._state[place] = 0
         self._state[5] = 1  # the first text is the one from the window before
         return Followed(window, self._lanes)
 
@@ -276,7 +291,7 @@ class Follower:
         if leave_open and followed.open_from is None and self.tracker.current is not None:
             followed.open_from = followed.events = begun
         followed.transactions = self._state[1]
-        if self.tell_statements:
+        if self.tell_statements and self._state[6]:
             followed.statements = list(self._statements(followed))
         if followed.open_from is None:
             self.show_open(followed, self.tracker.current)
@@ -324,16 +339,7 @@ class Follower:
         self._state[0] = owned
         code = kernel.groups.follow(
             memoryview(window.data),
-            memoryview(index.offsets),
-            memoryview(index.stops),
-            memoryview(index.types),
-            memoryview(index.timestamps),
-            memoryview(index.server_ids),
-            memoryview(index.flags),
-            memoryview(index.positions),
-            memoryview(index.ends),
-            memoryview(index.payloads),
-            memoryview(index.extras),
+            *index.followed,
             first,
             index.count,
             self._roles,
@@ -347,21 +353,11 @@ class Follower:
             book.width.view,
             book.name.view,
             self._maps,
-            memoryview(lanes.event_txn),
-            memoryview(lanes.event_plan),
-            memoryview(lanes.event_start),
-            memoryview(lanes.event_end),
-            memoryview(lanes.event_before),
-            memoryview(lanes.event_after),
-            memoryview(lanes.event_query),
-            memoryview(lanes.txn.reshape(-1)),
-            memoryview(lanes.tables),
-            memoryview(lanes.heap),
-            memoryview(lanes.query_start),
-            memoryview(lanes.query_size),
+            *lanes.views(),
             self._state,
             self._progress,
         )
+        followed.all_committed &= not self._state[7]
         return code, self._progress[0], self._progress[1]
 
     def _pass_over(self, followed: Followed, first: int, last: int) -> None:
@@ -558,6 +554,8 @@ class Follower:
 
     def _lower(self, followed: Followed, transaction: Transaction) -> None:
         """A transaction of the tracker's as a row of numbers."""
+        followed.all_committed &= transaction.outcome == COMMIT
+        followed.has_xa |= transaction.xa is not None
         count = self._state[1]
         lanes = followed.lanes
         while count >= lanes.txn.shape[1]:

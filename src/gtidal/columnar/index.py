@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,16 @@ class Index:
 
     NAMES = ("offsets", "sizes", "stops", "types", "timestamps", "server_ids", "flags", "positions", "ends",
              "payloads", "extras")  # fmt: skip
+
+    @cached_property
+    def walked(self) -> tuple[memoryview, ...]:
+        """What the kernel's walk fills."""
+        return tuple(memoryview(getattr(self, name)) for name in self.NAMES[:10])
+
+    @cached_property
+    def followed(self) -> tuple[memoryview, ...]:
+        """What the kernel looks at when it follows transactions."""
+        return tuple(memoryview(getattr(self, name)) for name in self.NAMES if name != "sizes")
 
     def put(self, place: int, header: Any, offset: int, stop: int) -> None:
         self.offsets[place] = offset

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,7 @@ from gtidal.columnar.memory import offsets_room, room
 from gtidal.columnar.plan import Plan, PlanBook
 from gtidal.columnar.schemas import STRING, VARIANT
 from gtidal.columnar.variant import json_text
+from gtidal.columnar.ways import Flat, Labels, Room, Way, Ways
 from gtidal.columnar.windows import Window
 from gtidal.columns.charsets import charset_name, decode_text
 from gtidal.columns.meanings import Meaning
@@ -28,7 +29,6 @@ from gtidal.errors import DecodeError
 NUMBER, SIGNED, UNSIGNED, TWO_SLOTS, TEXT, LABEL = range(6)
 """What the kernel makes of slots (kernel/lanes.py)."""
 ANY_BYTES, SOME_TEXT, UTF8_TEXT = range(3)
-WAY_SIZE = 10
 MOST_BYTES = 2**31 - 1
 UTF8 = ("utf8mb3", "utf8mb4")
 BYTE_SIZE = {
@@ -60,44 +60,6 @@ class Block:
 
 def _mask(valid: Array | None) -> pa.Buffer | None:
     return None if valid is None else pa.py_buffer(np.packbits(valid.astype(bool), bitorder="little"))
-
-
-class Room:
-    """How many bytes a column needed for a row: the next block gets some more at once."""
-
-    def __init__(self) -> None:
-        self._per_row = 16.0
-
-    def first(self, count: int, most: int) -> int:
-        """For so many rows. ``most``: they cannot need more, though one large row was before them."""
-        return min(int(self._per_row * 1.125 * count), most) + (1 << 14)
-
-    def was(self, used: int, count: int) -> None:
-        self._per_row = used / max(count, 1)
-
-
-class Way(NamedTuple):
-    """How the kernel makes a column: three of the numbers that kernel/lanes.py tells of."""
-
-    kind: int
-    slot: int
-    size: int
-
-
-class Flat(NamedTuple):
-    """What the kernel made of a column: numbers, or offsets and text."""
-
-    rows: int
-    values: pa.Buffer
-    mask: pa.Buffer | None
-    text: pa.Buffer
-
-    def array(self, kind: pa.DataType) -> pa.Array:
-        """Of numbers."""
-        return pa.Array.from_buffers(kind, self.rows, [self.mask, self.values])
-
-    def texts(self, kind: pa.DataType) -> pa.Array:
-        return pa.Array.from_buffers(kind, self.rows, [self.mask, self.values, self.text])
 
 
 class Lane:
@@ -281,60 +243,43 @@ class Columns:
     def __init__(self, lanes: Sequence[Lane]) -> None:
         self._lanes = lanes
         self._flat = [lane for lane in lanes if lane.way is not None]
-        self._ways = np.zeros((len(self._flat), WAY_SIZE), np.int64)
-        self._slots = np.zeros(len(self._flat), np.int64)
-        self._widths = np.zeros(len(self._flat), np.int64)
-        """Of what a row takes in the column's values."""
+        ways = [lane.way for lane in self._flat if lane.way is not None]
+        self._ways = Ways(ways, [way.size if way.kind < TEXT else 0 for way in ways])
+        self._slots = np.array([lane.slot for lane in self._flat], np.int64)
         labels: list[bytes] = []
         for number, lane in enumerate(self._flat):
-            assert lane.way is not None
-            self._ways[number, :3] = lane.way
-            self._slots[number] = lane.slot
-            self._ways[number, 7] = len(labels)
-            self._widths[number] = lane.way.size if lane.way.kind < TEXT else 4
+            self._ways.numbers[number, 7] = len(labels)
             labels += lane.labels
-        texts = Texts.of(labels)
-        self._labels = texts.starts | texts.sizes << 32
-        self._label_heap = texts.heap
+        self._labels = Labels(labels)
+        self._progress = memoryview(np.zeros(2, np.int64))
 
     def make(self, block: Block) -> list[pa.Array]:
         flat = iter(self._made(block) if self._flat else ())
         return [lane.make(block) if lane.way is None else lane.finish(next(flat)) for lane in self._lanes]
 
     def _made(self, block: Block) -> list[Flat]:
-        cells, count, ways = block.cells, block.count, self._ways
-        ways[:, 1] = self._slots * cells.stride
-        sizes = np.zeros((len(ways), 3), np.int64)  # of values, bitmap, and room for text
-        sizes[:, 0] = self._widths * (count + (ways[:, 0] >= TEXT))
-        sizes[:, 1] = (count + 7) >> 3
-        sizes[:, 2] = [self._room_for(lane, block) for lane in self._flat]
-        progress = memoryview(np.zeros(2, np.int64))
-        while True:
-            places = (sizes + 63) & -64
-            ends = np.cumsum(places).reshape(places.shape)
-            ways[:, 3:6] = ends - places
-            ways[:, 6] = ways[:, 5] + sizes[:, 2]
-            out = room(int(ends[-1, -1]))
+        cells, count = block.cells, block.count
+        self._ways.numbers[:, 1] = self._slots * cells.stride
+
+        def call(ways: memoryview, out: memoryview) -> int | None:
             code = kernel.lanes.columns(
                 memoryview(block.window.data), memoryview(cells.heap), memoryview(cells.slots), memoryview(cells.states),
-                cells.stride, count, memoryview(ways.reshape(-1)), memoryview(self._labels),
-                memoryview(self._label_heap), memoryview(out), progress,
+                cells.stride, count, ways, self._labels.spans, self._labels.heap, out, self._progress,
             )  # fmt: skip
-            if not code:
-                break
-            if code != FULL:
-                raise Unfit(progress[0])
-            number = progress[1]
-            sizes[number, 2] = bytes_of(block, self._flat[number].slot)
-        whole = pa.py_buffer(out)
-        found = []
-        for lane, place, size in zip(self._flat, ways.tolist(), sizes.tolist(), strict=True):
-            values, bitmap, text, nulls, used = place[3], place[4], place[5], place[8], place[9]
-            if place[0] == TEXT:
-                lane.room.was(used, count)
-            mask = whole.slice(bitmap, size[1]) if nulls else None
-            found.append(Flat(count, whole.slice(values, size[0]), mask, whole.slice(text, used)))
-        return found
+            if code not in (0, FULL):
+                raise Unfit(self._progress[0])
+            return self._progress[1] if code else None
+
+        made = self._ways.make(
+            count,
+            lambda: [self._room_for(lane, block) for lane in self._flat],
+            call,
+            lambda number, _: bytes_of(block, self._flat[number].slot),
+        )
+        for lane, flat in zip(self._flat, made, strict=True):
+            if lane.way is not None and lane.way.kind == TEXT:
+                lane.room.was(flat.text.size, count)
+        return made
 
     def _room_for(self, lane: Lane, block: Block) -> int:
         """For text; what is not used is not touched."""

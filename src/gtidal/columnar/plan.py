@@ -120,6 +120,7 @@ class PlanBook:
         self.first = Growing(np.int32)
         self.width = Growing(np.int32)
         self.slots = Growing(np.int32)
+        self.most_slots = 1
         self.sizes = Growing(np.int32)
         self.name = Growing(np.int32)
         # per column
@@ -212,6 +213,7 @@ class PlanBook:
             self._add_title(title)
             self._add_labels(plan, column)
         self.slots.append(slots)
+        self.most_slots = max(self.most_slots, slots)
         self.sizes.append(sizes)
         if not all(is_utf8(title) for title in plan.titles):
             plan.readable = False

@@ -50,6 +50,10 @@ class Selection:
         return self.server_ids is not None or bool(self.exclude_server_ids)
 
     @property
+    def by_time(self) -> bool:
+        return self.start_time is not None or self.stop_time is not None
+
+    @property
     def by_gtid(self) -> bool:
         return any(each is not None for each in (self.include_gtids, self.exclude_gtids, self.passed))
 
@@ -119,15 +123,23 @@ class Selector:
         self.selection = selection
         self._book = book
         self.matches = selection.table_matcher()
-        self._wanted: list[bool] = []
+        self._wanted = np.zeros(0, bool)
         self.matches_schema = selection.schema_matcher()
+        self._all = np.ones(1 << 10, bool)
 
     def plans(self) -> Array:
         """Which plans are of selected tables."""
         plans = self._book.plans
-        for plan in plans[len(self._wanted) :]:
-            self._wanted.append(self.matches(plan.table.schema, plan.table.table))
-        return np.array(self._wanted or [False])
+        if len(self._wanted) < max(len(plans), 1):
+            new = [self.matches(plan.table.schema, plan.table.table) for plan in plans[len(self._wanted) :]]
+            self._wanted = np.append(self._wanted, np.array(new, bool)) if plans else np.zeros(0, bool)
+        return self._wanted if plans else np.zeros(1, bool)
+
+    def all(self, count: int) -> Array:
+        """That so many are selected. Nobody writes there."""
+        if count > len(self._all):
+            self._all = np.ones(2 * count, bool)
+        return self._all[:count]
 
     def of_tables(self, followed: Followed) -> Array:
         """Which events of a window are table maps or rows of a selected table."""
@@ -135,13 +147,10 @@ class Selector:
         return (plans >= 0) & self.plans()[plans]
 
     def kept(self, followed: Followed) -> Array | None:
-        """Which events of a window are rows of selected tables, types and servers; None: all of them."""
-        selection = self.selection
-        by_header = selection.types is not None or selection.by_server
-        if not by_header and not selection.by_table:
+        """Which rows events of a window are of selected types and servers; None: all of them."""
+        if self.selection.types is None and not self.selection.by_server:
             return None
-        keep = self.by_header(followed.window, followed.events)
-        return keep & self.of_tables(followed) if selection.by_table else keep
+        return self.by_header(followed.window, followed.events)
 
     def by_header(self, window: Window, count: int) -> Array:
         """Which events are selected by their own headers: type, server."""
@@ -214,20 +223,23 @@ class Selector:
 
     def transactions(self, followed: Followed) -> Array:
         """Which transactions are selected as a whole, by time, server and GTID: for ``rows``, the open one too."""
-        rows = followed.rows
+        rows, selection = followed.rows, self.selection
+        if not (selection.by_time or selection.by_server or selection.by_gtid):
+            return self.all(len(rows))
         keep = self._times(rows[:, Txn.TIMESTAMP]) & self._servers(rows[:, Txn.SERVER_ID])
-        return keep & self._gtids(followed) if self.selection.by_gtid else keep
+        return keep & self._gtids(followed) if selection.by_gtid else keep
 
     def committed(self, followed: Followed) -> Array:
         """Of those, the ones whose changes are shown."""
         keep = self.transactions(followed)
+        if self.selection.include_uncommitted or followed.all_committed:
+            return keep
         outcomes, kinds = followed.rows[:, Txn.OUTCOME], followed.rows[:, Txn.KIND]
-        if not (self.selection.include_uncommitted or (outcomes == _COMMIT).all()):
-            # XA ROLLBACK, apart from what it rolls back: the fate of what was shown as prepared.
-            fates = (kinds == KINDS.index(XA)) & (outcomes == OUTCOMES.index(ROLLBACK))
-            fates &= followed.rows[:, Txn.EVENTS] <= 2
-            keep &= is_one_of(outcomes, (_COMMIT, OUTCOMES.index(PREPARED))) | fates
-        return keep
+        # XA ROLLBACK, apart from what it rolls back: the fate of what was shown as prepared.
+        fates = (kinds == KINDS.index(XA)) & (outcomes == OUTCOMES.index(ROLLBACK))
+        fates &= followed.rows[:, Txn.EVENTS] <= 2
+        fates |= is_one_of(outcomes, (_COMMIT, OUTCOMES.index(PREPARED)))
+        return np.asarray(keep & fates)
 
     def with_selected_events(self, followed: Followed) -> Array:
         """Which transactions have an event of a selected type and table."""

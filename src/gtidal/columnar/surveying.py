@@ -498,6 +498,7 @@ class RowChecker:
         self._states = np.zeros(CELLS, np.uint8)
         self._image_cell = memoryview(np.zeros(IMAGES, np.int32))
         self._image_event = memoryview(np.zeros(IMAGES, np.int32))
+        self._image_plan = memoryview(np.zeros(IMAGES, np.int32))
         self._progress = memoryview(np.zeros(4, np.int64))
 
     def first_bad(self, found: Ordinary) -> int | None:
@@ -528,7 +529,7 @@ class RowChecker:
         return self._walked(followed, places)[0]
 
     def _walked(self, followed: Followed, places: Array) -> tuple[Array, int | None]:
-        book, progress, events = self.book, self._progress, RowEvents(followed, places)
+        book, progress, events = self.book, self._progress, RowEvents.at(followed, places)
         counts = np.zeros(len(places), np.int32)
         progress[0] = 0
         code = kernel.cells.count(
@@ -540,7 +541,7 @@ class RowChecker:
 
     def _read(self, followed: Followed, places: Array) -> int | None:
         """Cells are made of the rows, and thrown away."""
-        book, progress, events = self.book, self._progress, RowEvents(followed, places)
+        book, progress, events = self.book, self._progress, RowEvents.at(followed, places)
         need = 2 * int(book.slots.array[events.plans].max(initial=1))
         if need > len(self._slots):
             self._slots, self._states = np.zeros(need, np.int64), np.zeros(need, np.uint8)
@@ -551,7 +552,7 @@ class RowChecker:
                 memoryview(followed.window.data), memoryview(events.starts), memoryview(events.ends),
                 memoryview(events.plans), memoryview(events.befores), memoryview(events.afters), len(places),
                 book.first.view, book.width.view, book.slots.view, book.sizes.view, book.steps.view, memoryview(self._slots),
-                memoryview(self._states), self._image_cell, self._image_event, progress,
+                memoryview(self._states), self._image_cell, self._image_event, self._image_plan, progress,
             )  # fmt: skip
             if code == DONE:
                 return None

@@ -42,9 +42,11 @@ CHECKSUM_NAMES = ("ok", "none", "bad", "unchecked")
 _PAYLOAD = TransactionPayload.code
 _HEAD_TYPES = {each.code for each in (FormatDescription, StartEncryption, PreviousGtids, GtidList, Rotate)}
 """A relay log begins with the replica's own format; behind a ROTATE comes the source's, which is in force."""
-_MARKED = memoryview(
-    np.isin(np.arange(256), (FormatDescription.code, StartV3.code, StartEncryption.code)).astype(np.uint8)
-)
+_STOPS, _COUNTED = 1, 2
+_marks = np.zeros(256, np.uint8)
+_marks[[FormatDescription.code, StartV3.code, StartEncryption.code]] = _STOPS
+_marks[_PAYLOAD] = _COUNTED
+_MARKED = memoryview(_marks)
 
 
 @dataclass(slots=True)
@@ -114,7 +116,7 @@ class WindowReader:
         self.misplaced = 0
         """How many events of the last window tell another place than theirs in ``log_pos``."""
         self._gtids = gtids
-        self._progress = memoryview(np.zeros(4, np.int64))
+        self._progress = memoryview(np.zeros(5, np.int64))
         self._index = Index(max(window // 40, 64))
         self._buffer = np.zeros(window + (1 << 16), np.uint8)
         self._have = 0  # bytes in the buffer
@@ -276,7 +278,8 @@ class WindowReader:
                 self._go_to(end)
                 return (window, 0) if window.count else (None, HEADER_SIZE)
             self._used = pos
-            return self._expanded(self._window(pos, format)), 0
+            window = self._window(pos, format)
+            return self._expanded(window) if self._progress[4] else window, 0
         if self._have >= HEADER_SIZE and (code == MARKED or first):
             return self._take_one()
         return self._look_closer(code)
@@ -287,7 +290,7 @@ class WindowReader:
         end = self._have
         compare = 2 if self.verify_checksum else 1
         progress = self._progress
-        progress[0] = progress[1] = progress[2] = progress[3] = 0
+        progress[0] = progress[1] = progress[2] = progress[3] = progress[4] = 0
         if self.stop is not None and self.stop < there:
             end = max(0, self.stop - self._base)
         code = kernel.walk.walk(
@@ -297,14 +300,7 @@ class WindowReader:
             format.header_length,
             compare if format.has_checksums else 0,
             _MARKED,
-            memoryview(index.offsets),
-            memoryview(index.sizes),
-            memoryview(index.stops),
-            memoryview(index.types),
-            memoryview(index.timestamps),
-            memoryview(index.server_ids),
-            memoryview(index.flags),
-            memoryview(index.positions),
+            *index.walked,
             self._base,
             *(self._gtids or ALL_GTIDS),
             progress,
@@ -312,9 +308,6 @@ class WindowReader:
         index.count = progress[1]
         self.jumped += progress[2]
         self.misplaced = progress[3]
-        count = index.count
-        index.ends[:count] = index.positions[:count] + index.sizes[:count]
-        index.payloads[:count] = -1
         return progress[0], code
 
     def _window(self, used: int, format: Format) -> Window:
@@ -551,12 +544,10 @@ class WindowReader:
     ) -> tuple[Window | None, int]:
         data = np.frombuffer(bytes(buffer), np.uint8)
         index = Index(max(len(data) // 19 + 1, 1) if len(data) < 1 << 20 else len(data) // 40)
-        progress = memoryview(np.zeros(4, np.int64))
+        progress = memoryview(np.zeros(5, np.int64))
         code = kernel.walk.walk(
-            memoryview(data), 0, len(data), HEADER_SIZE, 0, memoryview(np.zeros(256, np.uint8)),
-            memoryview(index.offsets), memoryview(index.sizes), memoryview(index.stops), memoryview(index.types),
-            memoryview(index.timestamps), memoryview(index.server_ids), memoryview(index.flags),
-            memoryview(index.positions), 0, *ALL_GTIDS, progress,
+            memoryview(data), 0, len(data), HEADER_SIZE, 0, memoryview(np.zeros(256, np.uint8)), *index.walked, 0, *ALL_GTIDS,
+            progress,
         )  # fmt: skip
         used, count = progress[0], progress[1]
         torn = len(data) - used >= HEADER_SIZE and _size_at(data, used) > largest

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gtidal.columnar import kernel
-from gtidal.columnar.index import Index
+from gtidal.columnar.index import ALL_GTIDS, Index
 from gtidal.errors import GtidalError
 from gtidal.events.format import Format, FormatDescription, StartV3
 from gtidal.events.frame import HEADER_SIZE, decode_event
@@ -42,7 +42,6 @@ _SHORT = 1 << 16
 """Text of this size is copied: a whole buffer would wait with it until it is written."""
 _USUAL_EVENT = 100
 """Bytes, for the size of an index. Where events are shorter, a stretch ends when it is full."""
-_NO_BYTES, _NO_NUMBERS = memoryview(b""), memoryview(np.zeros(0, np.int64))
 
 
 class Stretch:
@@ -60,10 +59,7 @@ class Stretch:
         compare = 2 if compare_checksums else 1
         self.code: int = kernel.walk.walk(
             self.data, offset, len(source), HEADER_SIZE, compare if self.format.has_checksums else 0,
-            memoryview(_MARKED), memoryview(index.offsets), memoryview(index.sizes), memoryview(index.stops),
-            memoryview(index.types), memoryview(index.timestamps), memoryview(index.server_ids),
-            memoryview(index.flags), memoryview(index.positions), decoder.position - offset, _NO_BYTES,
-            _NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS, 0, progress,
+            memoryview(_MARKED), *index.walked, decoder.position - offset, *ALL_GTIDS, progress,
         )  # fmt: skip
         self.count: int = progress[1]
         if decoder.joined_files:  # magic bytes between files look like an event of their own

@@ -65,7 +65,7 @@ cpdef int fill(
     const int[::1] event_before, const int[::1] event_after, long long events, const int[::1] plan_first,
     const int[::1] plan_width, const int[::1] plan_slots, const int[::1] plan_size, const long long[::1] steps,
     long long[::1] slots, unsigned char[::1] states, int[::1] image_cell, int[::1] image_event,
-    long long[::1] progress
+    int[::1] image_plan, long long[::1] progress
 ) noexcept
 
 @cython.locals(

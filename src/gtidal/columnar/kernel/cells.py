@@ -268,7 +268,7 @@ def read_image(raw, limit, pos, end, nulls, bitmap, first, width, steps, slots, 
 
 def fill(
     data, event_start, event_end, event_plan, event_before, event_after, events, plan_first, plan_width,
-    plan_slots, plan_size, steps, slots, states, image_cell, image_event, progress,
+    plan_slots, plan_size, steps, slots, states, image_cell, image_event, image_plan, progress,
 ):  # fmt: skip
     """Cells of the row images of ``events`` events, in their order.
 
@@ -282,7 +282,7 @@ def fill(
     with cython.nogil:
         limit = len(data)
         plans = len(plan_first)
-        image_room = min(len(image_cell), len(image_event))
+        image_room = min(len(image_cell), len(image_event), len(image_plan))
         cell_room = min(len(slots), len(states))
         event = progress[0]
         pos = progress[1]
@@ -349,6 +349,7 @@ def fill(
                         return 2
                     image_cell[images] = cells
                     image_event[images] = event
+                    image_plan[images] = plan
                     images += 1
                     # Two calls, so that each is compiled for itself: one of them without any comparing.
                     if is_checked:

@@ -5,15 +5,6 @@ cimport gtidal.columnar.kernel.machine as machine
 cdef long long NONE
 
 @cython.locals(
-    at=cython.longlong, room=cython.longlong, r=cython.longlong, count=cython.longlong, number=cython.longlong,
-    step=cython.longlong, k=cython.longlong,
-)
-cpdef int counted(
-    const long long[::1] first, const long long[::1] halves, const long long[::1] counts, long long runs,
-    long long[::1] out
-) noexcept
-
-@cython.locals(
     total=cython.longlong, nulls=cython.longlong, texts=cython.longlong, single=cython.int, r=cython.longlong,
     code=cython.longlong, count=cython.longlong, size=cython.longlong,
 )
@@ -34,12 +25,10 @@ cpdef int picked(
 ) noexcept
 
 @cython.locals(
-    nulls=cython.longlong, at=cython.longlong, there=cython.longlong, room=cython.longlong, single=cython.int,
-    r=cython.longlong, code=cython.longlong, count=cython.longlong, number=cython.longlong, k=cython.longlong,
+    nulls=cython.longlong, there=cython.longlong, i=cython.longlong, code=cython.longlong, number=cython.longlong,
 )
 cpdef int numbers(
-    const long long[::1] values, const int[::1] codes, const long long[::1] counts, long long runs, long long factor,
-    long long[::1] out, long long[::1] progress
+    const long long[::1] values, const int[::1] codes, long long count, long long[::1] out, long long[::1] progress
 ) noexcept
 
 @cython.locals(size=cython.longlong, i=cython.longlong, place=cython.longlong)

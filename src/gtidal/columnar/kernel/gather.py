@@ -14,28 +14,6 @@ except ImportError:  # it is needed to compile only
 NONE = -(2**63 - 1)  # its C type is in the .pxd
 
 
-def counted(first, halves, counts, runs, out):
-    """Numbers in runs: the k-th of run r is ``first[r] + k * halves[r] / 2``, rounded down."""
-    with cython.nogil:
-        at = 0
-        room = out.shape[0]
-        for r in range(runs):
-            count = counts[r]
-            if count > room - at:
-                return 1
-            number = first[r]
-            step = halves[r]
-            if step == 0:
-                for k in range(count):
-                    out[at + k] = number
-            else:
-                for k in range(count):
-                    out[at + k] = number + (k * step >> 1)
-            if count > 0:
-                at += count
-        return 0
-
-
 def measured(sizes, codes, counts, runs, progress):
     """How many bytes the texts of these codes have, and how many are null: in progress[0] and progress[1]. The code of
     run r stands for ``counts[r]`` texts, for one where there are no counts."""
@@ -100,31 +78,22 @@ def picked(data, starts, sizes, codes, counts, runs, out, offsets):
         return 0
 
 
-def numbers(values, codes, counts, runs, factor, out, progress):
-    """The values of these codes, multiplied; the value NONE is null, too, and nulls are 0 here. The code of run r stands
-    for ``counts[r]`` values, for one where there are no counts. progress[0]: how many are null."""
+def numbers(values, codes, count, out, progress):
+    """The values of these codes; the value NONE is null, too, and nulls are 0 here. progress[0]: how many are null."""
     with cython.nogil:
         nulls = 0
-        at = 0
         there = values.shape[0]
-        room = out.shape[0]
-        single = counts.shape[0] == 0
-        for r in range(runs):
-            code = codes[r]
+        if count > out.shape[0]:
+            return 1
+        for i in range(count):
+            code = codes[i]
             if code >= there:
-                return 1
-            count = 1 if single else counts[r]
-            if count > room - at:
                 return 1
             number = values[code] if code >= 0 else NONE
             if number == NONE:
                 number = 0
-                nulls += count
-            number *= factor
-            for k in range(count):
-                out[at + k] = number
-            if count > 0:
-                at += count
+                nulls += 1
+            out[i] = number
         progress[0] = nulls
         return 0
 

@@ -12,8 +12,7 @@ caller, who feeds the reference decoder and goes on behind it:
     3 TABLE  the table map that is event ``progress[1]`` is not known; go on at ``progress[0]``
     4 FULL   no room for the transaction that begins with event ``progress[0]``
 
-While the caller owns the open transaction (``state[0]``), table maps, rows and their texts are followed, and
-any other event is ASK.
+While the caller owns the open transaction (``state[0]``), all but table maps, rows and their texts are ASK.
 """
 
 import gtidal.columnar.kernel.machine as machine
@@ -355,10 +354,10 @@ def follow(
     progress,
 ):
     """Follow the events ``first`` to ``last`` of the index; ``ends`` are the positions behind them, ``payloads`` those of
-    the payloads that they are inside of, ``extras`` the unpacked sizes of payloads; ``words``: see
-    ``queries.kind_of``. ``state``: [0] 1 while the caller owns the open transaction, [1] transactions,
-    [2] numbers of tables, [3] bytes of the heap, [4] the text that rows now belong to, [5] texts; the maps in
-    force: [0] how many, then pairs of id and plan."""
+    the payloads that they are inside of, ``extras`` the unpacked sizes of payloads; ``words``: see ``queries.kind_of``.
+    ``state``: [0] 1 while the caller owns the open transaction, [1] transactions, [2] numbers of tables, [3] bytes of the
+    heap, [4] the text that rows now belong to, [5] texts; [6] is above 0 if there were statements, [7] if transactions were
+    rolled back. The maps in force: [0] how many, then pairs of id and plan."""
     with cython.nogil:
         owned = state[0]
         count = state[1]
@@ -537,6 +536,7 @@ def follow(
                         machine.place(data), pos, said, end, act - 5, machine.longs(txn), most, count, machine.room(heap), used
                     )  # fmt: skip
                     event_query[i] = 4 - act  # -1: dml, -2: ddl
+                    state[6] += 1
                     event_start[i] = said
                     event_end[i] = end
                     if not inside:
@@ -574,6 +574,7 @@ def follow(
             if ended >= 0:
                 txn[1 * most + count] = ends[i - 1]
                 txn[4 * most + count] = ended  # OUTCOME: commit or rollback
+                state[7] += ended
                 txn[27 * most + count] = i - begun
                 txn[29 * most + count] = tables - txn[28 * most + count]
                 count += 1

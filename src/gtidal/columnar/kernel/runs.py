@@ -4,32 +4,62 @@ A run is what one event has of the images at hand. An update has two images for 
 when done, or 1 where there is no room, or a number that stands for nothing.
 """
 
+import gtidal.columnar.kernel.machine as machine
+
 try:
     import cython
 except ImportError:  # it is needed to compile only
     import gtidal.columnar.kernel.without_cython as cython
 
 
-def choose(types, is_rows, event_plan, event_txn, shown, kept, count, places, progress):
+def choose(
+    types, is_rows, event_plan, event_txn, event_start, event_end, event_before, event_after, shown, kept, wanted, count,
+    places, taken, progress,
+):  # fmt: skip
     """The places of rows events whose plan is known and whose transaction is shown; where there is any ``kept``, only
-    of those that it marks. progress[0]: how many."""
+    of those that it marks, and where there is any ``wanted``, of plans that it marks. ``taken``: what ``take`` gives of
+    them, in stretches as long as ``places``. progress: 0 how many there are, 1 and 2 the lowest and the highest of their
+    plans, 3 how many events of shown transactions are left out."""
     with cython.nogil:
         found = 0
+        left_out = 0
+        lowest = 2147483647
+        highest = -1
         transactions = shown.shape[0]
+        plans = wanted.shape[0]
         room = places.shape[0]
         all_kept = kept.shape[0] == 0
+        if 5 * room > taken.shape[0]:
+            return 1
         for i in range(count):
-            if not is_rows[types[i]] or event_plan[i] < 0:
+            plan = event_plan[i]
+            if not is_rows[types[i]] or plan < 0:
                 continue
             number = event_txn[i]
             if number < 0:
                 continue
             if number >= transactions or found >= room:
                 return 1
-            if shown[number] and (all_kept or kept[i]):
-                places[found] = i
-                found += 1
+            if not shown[number]:
+                continue
+            if plans and plan >= plans:
+                return 1
+            if not (all_kept or kept[i]) or (plans and not wanted[plan]):
+                left_out += 1
+                continue
+            places[found] = i
+            taken[found] = event_start[i]
+            taken[room + found] = event_end[i]
+            taken[2 * room + found] = plan
+            taken[3 * room + found] = event_before[i]
+            taken[4 * room + found] = event_after[i]
+            lowest = min(lowest, plan)
+            highest = max(highest, plan)
+            found += 1
         progress[0] = found
+        progress[1] = lowest
+        progress[2] = highest
+        progress[3] = left_out
         return 0
 
 
@@ -51,22 +81,48 @@ def take(event_start, event_end, event_plan, event_before, event_after, places, 
         return 0
 
 
+def next_number(position, changes, state):
+    """The number of a run's first change within its transaction, which is at ``position``. ``state``, in and out: the
+    position of the last transaction seen, and the number of its next change."""
+    if position != state[0]:
+        state[0] = position
+        state[1] = 0
+    first = state[1]
+    state[1] = first + changes
+    return first
+
+
+def number(transactions, positions, changes, runs, firsts, state):
+    """The number of each run's first change within its transaction. ``positions`` are the transactions'."""
+    with cython.nogil:
+        there = positions.shape[0]
+        for r in range(runs):
+            which = transactions[r]
+            if which < 0 or which >= there:
+                return 1
+            firsts[r] = next_number(positions[which], changes[r], machine.longs(state))
+        return 0
+
+
 def find(
-    image_event, images, places, types, operations, event_txn, event_plan, event_query, found, sizes, progress
-):
+    image_event, images, places, types, operations, event_txn, event_plan, event_query, positions, state, found, sizes,
+    befores, afters, progress,
+):  # fmt: skip
     """The runs of images in order: ``image_event`` says of which of the events each is, whose places in the window are
     ``places``. Each run gets six numbers, in stretches as long as there are images: its first image, its event's place,
-    operation, transaction, plan and text (-1: none); and two in ``sizes``: how many images it has, and how many changes.
-    progress: 0 how many runs there are, 1 how many changes, 2 whether a run has more or less than one, 3 whether there
-    are texts."""
+    operation, transaction, plan and text (-1: none); and three in ``sizes``: how many images it has, how many changes,
+    and the number of the first of these in its transaction (``number``). Where there is room for them, ``befores`` and
+    ``afters`` get the images of each change, -1 where there is none.
+    progress: 0 how many runs there are, 1 how many changes, 2 whether there are texts."""
     with cython.nogil:
         runs = 0
         total = 0
-        uneven = 0
         texts = 0
         there = places.shape[0]
         events = types.shape[0]
-        if 6 * images > found.shape[0] or 2 * images > sizes.shape[0]:
+        transactions = positions.shape[0]
+        sides = min(befores.shape[0], afters.shape[0])
+        if 6 * images > found.shape[0] or 3 * images > sizes.shape[0] or 0 < sides < images:
             return 1
         image = 0
         while image < images:
@@ -76,6 +132,9 @@ def find(
             place = places[number]
             if place < 0 or place >= events:
                 return 1
+            which = event_txn[place]
+            if which < 0 or which >= transactions:
+                return 1
             last = image + 1
             while last < images and image_event[last] == number:
                 last += 1
@@ -84,10 +143,23 @@ def find(
             changes = size
             if operation == 1:  # UPDATE
                 changes = size >> 1
+            if sides:
+                if operation == 0:  # INSERT
+                    for k in range(changes):
+                        befores[total + k] = -1
+                        afters[total + k] = image + k
+                elif operation == 1:
+                    for k in range(changes):
+                        befores[total + k] = image + 2 * k
+                        afters[total + k] = image + 2 * k + 1
+                else:
+                    for k in range(changes):
+                        befores[total + k] = image + k
+                        afters[total + k] = -1
             found[runs] = image
             found[images + runs] = place
             found[2 * images + runs] = operation
-            found[3 * images + runs] = event_txn[place]
+            found[3 * images + runs] = which
             found[4 * images + runs] = event_plan[place]
             text = event_query[place]
             found[5 * images + runs] = text if text > 0 else -1
@@ -95,88 +167,11 @@ def find(
                 texts = 1
             sizes[runs] = size
             sizes[images + runs] = changes
+            sizes[2 * images + runs] = next_number(positions[which], changes, machine.longs(state))
             total += changes
-            if changes != 1:
-                uneven = 1
             runs += 1
             image = last
         progress[0] = runs
         progress[1] = total
-        progress[2] = uneven
-        progress[3] = texts
-        return 0
-
-
-def number(transactions, positions, changes, runs, firsts, state):
-    """The number of each run's first change within its transaction. ``positions`` are the transactions'; ``state``, in
-    and out: the position of the last transaction seen, and the number of its next change."""
-    with cython.nogil:
-        there = positions.shape[0]
-        last = state[0]
-        following = state[1]
-        for r in range(runs):
-            which = transactions[r]
-            if which < 0 or which >= there:
-                return 1
-            position = positions[which]
-            if position != last:
-                last = position
-                following = 0
-            firsts[r] = following
-            following += changes[r]
-        state[0] = last
-        state[1] = following
-        return 0
-
-
-def sides(starts, operations, changes, runs, befores, afters):
-    """Of each change the images before and after it, -1 where there is none."""
-    with cython.nogil:
-        at = 0
-        room = min(befores.shape[0], afters.shape[0])
-        for r in range(runs):
-            count = changes[r]
-            if count > room - at:
-                return 1
-            image = starts[r]
-            operation = operations[r]
-            if operation == 0:  # INSERT
-                for k in range(count):
-                    befores[at + k] = -1
-                    afters[at + k] = image + k
-            elif operation == 1:  # UPDATE
-                for k in range(count):
-                    befores[at + k] = image + 2 * k
-                    afters[at + k] = image + 2 * k + 1
-            else:
-                for k in range(count):
-                    befores[at + k] = image + k
-                    afters[at + k] = -1
-            if count > 0:
-                at += count
-        return 0
-
-
-def images(operations, firsts, sizes, runs, rows, kinds):
-    """Of each image the number of its change, counted from its run's first, and its kind: the operation of its event, but
-    3 for the second image of an update."""
-    with cython.nogil:
-        at = 0
-        room = min(rows.shape[0], kinds.shape[0])
-        for r in range(runs):
-            count = sizes[r]
-            if count > room - at:
-                return 1
-            row = firsts[r]
-            operation = operations[r]
-            if operation == 1:  # UPDATE
-                for k in range(count):
-                    rows[at + k] = row + (k >> 1)
-                    kinds[at + k] = 1 + 2 * (k & 1)
-            else:
-                for k in range(count):
-                    rows[at + k] = row + k
-                    kinds[at + k] = operation
-            if count > 0:
-                at += count
+        progress[2] = texts
         return 0

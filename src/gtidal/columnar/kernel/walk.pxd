@@ -21,6 +21,7 @@ cpdef int walk(
     const unsigned char[::1] data, long long pos, long long end, long long header_size, int checksums,
     const unsigned char[::1] marked, int[::1] offsets, int[::1] sizes,
     int[::1] stops, unsigned char[::1] types, long long[::1] timestamps, long long[::1] server_ids, int[::1] flags,
-    long long[::1] positions, long long base, const unsigned char[::1] uuids, const long long[::1] firsts, const long long[::1] starts,
-    const long long[::1] ends, int including, long long[::1] progress
+    long long[::1] positions, long long[::1] finishes, long long[::1] payloads, long long base,
+    const unsigned char[::1] uuids, const long long[::1] firsts, const long long[::1] starts, const long long[::1] ends,
+    int including, long long[::1] progress
 ) noexcept

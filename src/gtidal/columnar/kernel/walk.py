@@ -82,6 +82,8 @@ def walk(
     server_ids,
     flags,
     positions,
+    finishes,
+    payloads,
     base,
     uuids,
     firsts,
@@ -90,10 +92,11 @@ def walk(
     including,
     progress,
 ):
-    """Index the events from ``pos`` on: where each begins, its size, where its body stops, its header's fields, and
-    its position (``base`` is that of the first byte). ``checksums``: 0 there are none, 1 there are, 2 compare them.
-    ``progress``: [0] where it stopped, [1] events in the index (in and out), [2] events jumped over,
-    [3] events whose header tells another place (both are added to)."""
+    """Index the events from ``pos`` on: where each begins, its size, where its body stops, its header's fields,
+    its position (``base`` is that of the first byte) and the one behind it; none is inside of a payload.
+    ``checksums``: 0 there are none, 1 there are, 2 compare them. ``marked``: 1 for types before which to stop, 2 for those
+    that are counted. ``progress``: [0] where it stopped, [1] events in the index (in and out), [2] events jumped over,
+    [3] events whose header tells another place, [4] events that are counted (these three are added to)."""
     with cython.nogil:
         count = progress[1]
         capacity = offsets.shape[0]
@@ -111,7 +114,7 @@ def walk(
             if size > end - pos:
                 break
             kind = data[pos + 4]
-            if marked[kind]:
+            if marked[kind] == 1:
                 code = 2
                 break
             if count >= capacity:
@@ -138,9 +141,12 @@ def walk(
             server_ids[count] = machine.word_at(data, pos + 5)
             flags[count] = data[pos + 17] | data[pos + 18] << 8
             positions[count] = base + pos
-            count += 1
+            payloads[count] = -1
+            progress[4] += marked[kind] >> 1
             pos += size
             place = base + pos
+            finishes[count] = place
+            count += 1
             if machine.word_at(data, pos - size + 13) != place - (place >> 32 << 32):
                 progress[3] += 1
         progress[0] = pos

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,9 +12,7 @@ from gtidal.columnar import kernel
 from gtidal.columnar.arrays import (
     Array,
     Texts,
-    constant,
     constant_list,
-    counted,
     from_values,
     lists_by_code,
     no_texts,
@@ -23,26 +21,20 @@ from gtidal.columnar.arrays import (
 )
 from gtidal.columnar.cells import FULL, TOO_LARGE, Images
 from gtidal.columnar.following import Followed
-from gtidal.columnar.memory import numbers_room, offsets_room, room
-from gtidal.columnar.plan import Plan, PlanBook, key_names, printable
-from gtidal.columnar.schemas import CHANGES, TIMESTAMP, VARIANT
+from gtidal.columnar.memory import offsets_room, room
+from gtidal.columnar.plan import PlanBook, key_names, printable
+from gtidal.columnar.schemas import CHANGES, VARIANT
 from gtidal.columnar.selection import Selector
 from gtidal.columnar.statements import Statement, statement_of
 from gtidal.columnar.variant import ImageEncoder, json_text
-from gtidal.columnar.views.row_events import (
-    ChangeBlock,
-    ImageRuns,
-    OddPlaces,
-    RowEventReader,
-)
+from gtidal.columnar.views.row_events import ImageRuns, RowEventReader
+from gtidal.columnar.views.stamps import Runs, Stamps
 from gtidal.errors import DecodeError, GtidalError
 from gtidal.events.images import apply_json_diffs
 from gtidal.events.registry import Event
 from gtidal.events.rows import RowsEvent
 
 OPERATIONS = ("insert", "update", "delete", "ddl", "statement", "xa_commit", "xa_rollback")
-_OPERATION_TEXTS = Texts.of(OPERATIONS)
-_SECOND = 1_000_000
 
 
 class Odd(NamedTuple):
@@ -59,109 +51,6 @@ class Odd(NamedTuple):
     query: bytes | None
 
 
-class ViewBlock(ChangeBlock):
-    """Some changes of one window, and the columns that are made of them."""
-
-    def __init__(
-        self,
-        reader: ChangeReader,
-        followed: Followed,
-        events: Array,
-        transactions: Array,
-        rows: Array,
-        counts: Array | None = None,
-    ) -> None:
-        super().__init__(reader.file, followed, events, transactions, rows, counts)
-        self.reader = reader
-
-    def batch(self, columns: Sequence[str]) -> pa.RecordBatch:
-        arrays = [getattr(self, f"make_{name}")() for name in columns]
-        return pa.RecordBatch.from_arrays(arrays, schema=self.reader.schema)
-
-    def make_timestamp(self) -> pa.Array:
-        return self.of_event(self.index.timestamps, TIMESTAMP, _SECOND)
-
-    def make_server_id(self) -> pa.Array:
-        return self.of_event(self.index.server_ids)
-
-
-class RowBlock(ViewBlock):
-    """Changes that the kernel made."""
-
-    def __init__(
-        self, reader: ChangeReader, followed: Followed, images: Images, runs: ImageRuns, first: Array
-    ) -> None:
-        """``first``: the number of each run's first change."""
-        self.runs = runs
-        counts = None if runs.is_even else runs.changes
-        rows = first if counts is None else counted(first, np.full_like(first, 2), counts)
-        super().__init__(reader, followed, runs.events, runs.transactions, rows, counts)
-        self.befores, self.afters = numbers_room(2 * runs.change_count, np.int32).reshape(
-            2, runs.change_count
-        )
-        code = kernel.runs.sides(
-            memoryview(runs.starts), memoryview(runs.operations), memoryview(runs.changes), len(runs.changes),
-            memoryview(self.befores), memoryview(self.afters),
-        )  # fmt: skip
-        assert not code
-        self.images = images
-        self._variants: dict[str, pa.Array] = {}
-
-    def write(self) -> bool:
-        """Write the images. False: one could not be written, and was cut off together with those behind it."""
-        for name, chosen in (("before", self.befores), ("after", self.afters)):
-            if name in self.reader.columns:
-                array = self.reader.variants(self.followed, self.images, chosen)
-                if array is None:
-                    return False
-                self._variants[name] = array
-        return True
-
-    def make_schema(self) -> pa.Array:
-        return self.reader.schemas.pick(self.runs.plans, self.counts, len(self))
-
-    def make_table(self) -> pa.Array:
-        return self.reader.tables.pick(self.runs.plans, self.counts, len(self))
-
-    def make_op(self) -> pa.Array:
-        return _OPERATION_TEXTS.pick(self.runs.operations, counts=self.counts)
-
-    def make_key(self) -> pa.Array:
-        return self.reader.keys.pick(self.runs.plans, self.counts, len(self))
-
-    def make_query(self) -> pa.Array:
-        if not self.runs.has_texts:
-            return no_texts(len(self))
-        lanes = self.followed.lanes
-        texts = Texts(lanes.heap, lanes.query_start, lanes.query_size)
-        return text_or_escaped(texts.pick(self.runs.texts, pa.binary(), self.counts))
-
-    def make_before(self) -> pa.Array:
-        return self._variants["before"]
-
-    def make_after(self) -> pa.Array:
-        return self._variants["after"]
-
-
-class PlanTexts:
-    """A text of each plan. All plans may have the same one, as all tables of one schema have."""
-
-    def __init__(self, book: PlanBook, text: Callable[[Plan], str]) -> None:
-        self._plans = book.plans
-        self._text = text
-        self._texts: list[str] = []
-        self._by_plan = Texts.of([])
-
-    def pick(self, plans: Array, counts: Array | None, count: int) -> pa.Array:
-        if len(self._texts) < len(self._plans):
-            self._texts += map(self._text, self._plans[len(self._texts) :])
-            self._by_plan = Texts.of(self._texts)
-            self._are_same = len(set(self._texts)) == 1
-        if self._are_same:
-            return constant(self._texts[0], count)
-        return self._by_plan.pick(plans, counts=counts)
-
-
 class PlanKeys:
     """The key of each plan. All plans may have the same one, as many tables have their ``id``."""
 
@@ -169,49 +58,13 @@ class PlanKeys:
         self._plans = book.plans
         self._keys: list[tuple[str, ...] | None] = []
 
-    def pick(self, plans: Array, counts: Array | None, count: int) -> pa.Array:
+    def pick(self, plans: Array, counts: Array, count: int) -> pa.Array:
         if len(self._keys) < len(self._plans):
             self._keys += [plan.key for plan in self._plans[len(self._keys) :]]
             self._are_same = len(set(self._keys)) == 1
         if self._are_same:
             return constant_list(self._keys[0], count)
-        return lists_by_code(self._keys, plans if counts is None else np.repeat(plans, counts))
-
-
-class OddBlock(ViewBlock):
-    """Changes that the reference decoder made."""
-
-    def __init__(
-        self, reader: ChangeReader, followed: Followed, changes: list[Odd], places: OddPlaces
-    ) -> None:
-        super().__init__(reader, followed, *places)
-        self.changes = changes
-
-    def make_schema(self) -> pa.Array:
-        return from_values([change.schema for change in self.changes])
-
-    def make_table(self) -> pa.Array:
-        return from_values([change.table for change in self.changes])
-
-    def make_op(self) -> pa.Array:
-        return _OPERATION_TEXTS.pick(np.array([change.operation for change in self.changes]))
-
-    def make_key(self) -> pa.Array:
-        return lists_by_code([change.key for change in self.changes], np.arange(len(self.changes)))
-
-    def make_query(self) -> pa.Array:
-        return text_or_escaped(from_values([change.query for change in self.changes], pa.binary()))
-
-    def _variants(self, images: list[tuple[bytes, bytes] | None]) -> pa.Array:
-        if self.reader.images == "json":
-            return from_values([None if image is None else json_text(*image) for image in images])
-        return variants(images)
-
-    def make_before(self) -> pa.Array:
-        return self._variants([change.before for change in self.changes])
-
-    def make_after(self) -> pa.Array:
-        return self._variants([change.after for change in self.changes])
+        return lists_by_code(self._keys, np.repeat(plans, counts))
 
 
 class ChangeReader(RowEventReader[Odd]):
@@ -225,9 +78,8 @@ class ChangeReader(RowEventReader[Odd]):
         self.images = images
         self.schema = schema_of(columns, images)
         self.wants_images = "before" in columns or "after" in columns
-        self.schemas = PlanTexts(book, lambda plan: printable(plan.table.schema))
-        self.tables = PlanTexts(book, lambda plan: printable(plan.table.table))
-        self.keys = PlanKeys(book)
+        self._stamps = Stamps(book, file, columns, OPERATIONS)
+        self._keys = PlanKeys(book)
         self._encoders: dict[int, ImageEncoder] = {}
         self._scratch = memoryview(np.zeros(kernel.variant.SCRATCH_SIZE, np.int64))
         self._progress = memoryview(np.zeros(4, np.int64))
@@ -241,12 +93,40 @@ class ChangeReader(RowEventReader[Odd]):
         numbered = self.row_numbers.state
         while images.count:
             self.row_numbers.state = numbered
-            runs = ImageRuns(followed, images)
-            first = self.number(followed, runs, skipped)
-            block = RowBlock(self, followed, images, runs, first)
-            if block.write():
-                return block.batch(self.columns)
+            runs = self.image_runs(followed, images, skipped, with_sides=self.wants_images)
+            written = self._written(followed, images, runs)
+            if written is not None:
+                return self._batch(followed, runs.changes, {**written, **self._of_table(followed, runs)})
         return None
+
+    def _batch(self, followed: Followed, runs: Runs, own: dict[str, pa.Array]) -> pa.RecordBatch:
+        made = self._stamps.make(followed, runs, own) | own
+        return pa.RecordBatch.from_arrays([made[name] for name in self.columns], schema=self.schema)
+
+    def _written(self, followed: Followed, images: Images, runs: ImageRuns) -> dict[str, pa.Array] | None:
+        """The images. None: one could not be written, and was cut off together with those behind it."""
+        written = {}
+        for name, chosen in (("before", runs.befores), ("after", runs.afters)):
+            if name in self.columns:
+                array = self.variants(followed, images, chosen)
+                if array is None:
+                    return None
+                written[name] = array
+        return written
+
+    def _of_table(self, followed: Followed, runs: ImageRuns) -> dict[str, pa.Array]:
+        """Its key, and the statement's text."""
+        made = {}
+        counts, rows = runs.changes.counts, runs.changes.rows
+        if "key" in self.columns:
+            made["key"] = self._keys.pick(runs.plans, counts, rows)
+        if "query" in self.columns:
+            made["query"] = no_texts(rows)
+            if runs.texts is not None:
+                lanes = followed.lanes
+                texts = Texts(lanes.heap, lanes.query_start, lanes.query_size)
+                made["query"] = text_or_escaped(texts.pick(runs.texts, pa.binary(), counts))
+        return made
 
     def variants(self, followed: Followed, images: Images, chosen: Array) -> pa.Array | None:
         """The chosen images; None if one could not be written, which is then cut off."""
@@ -294,7 +174,7 @@ class ChangeReader(RowEventReader[Odd]):
                 memoryview(cells.slots),
                 memoryview(cells.states),
                 memoryview(cells.image_cell),
-                memoryview(images.plans()),
+                images.plans,
                 memoryview(cells.image_keys),
                 memoryview(np.ascontiguousarray(chosen, np.int32)),
                 0,
@@ -361,8 +241,22 @@ class ChangeReader(RowEventReader[Odd]):
         return self._encoders[key]
 
     def odd_batch(self, followed: Followed, changes: list[Odd], skipped: Array | None) -> pa.RecordBatch:
-        places = self.number_odd(followed, changes, skipped)
-        return OddBlock(self, followed, changes, places).batch(self.columns)
+        runs = self.odd_runs(followed, changes, [change.operation for change in changes], skipped)
+        own = {
+            "schema": from_values([change.schema for change in changes]),
+            "table": from_values([change.table for change in changes]),
+            "key": lists_by_code([change.key for change in changes], np.arange(len(changes))),
+            "query": text_or_escaped(from_values([change.query for change in changes], pa.binary())),
+        }
+        for name in ("before", "after"):
+            if name in self.columns:
+                own[name] = self._odd_variants([getattr(change, name) for change in changes])
+        return self._batch(followed, runs, own)
+
+    def _odd_variants(self, images: list[tuple[bytes, bytes] | None]) -> pa.Array:
+        if self.images == "json":
+            return from_values([None if image is None else json_text(*image) for image in images])
+        return variants(images)
 
 
 def _more(room: int, expected: int) -> int:

@@ -9,21 +9,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from gtidal.columnar import kernel
-from gtidal.columnar.arrays import Array, Texts, constant, no_texts, numbers, picked_numbers
+from gtidal.columnar.arrays import Array
 from gtidal.columnar.cells import Cells, Images, RowEvents, count_rows, reference_rows
-from gtidal.columnar.codes import NONE, OUTCOMES, Txn
+from gtidal.columnar.codes import Txn
 from gtidal.columnar.following import IS_ROWS, Followed
 from gtidal.columnar.memory import numbers_room
 from gtidal.columnar.plan import PlanBook
-from gtidal.columnar.schemas import BIGINT, TIMESTAMP
 from gtidal.columnar.selection import Selector
 from gtidal.columnar.statements import Statement, statement_of
+from gtidal.columnar.views.stamps import Runs
 from gtidal.errors import DecodeError, GtidalError, MissingTableMap
 from gtidal.events.registry import Event
 from gtidal.events.rows import RowsEvent
@@ -36,7 +37,6 @@ _OPERATION_OF_TYPE[[25, 32]] = DELETE
 _OPERATIONS = memoryview(_OPERATION_OF_TYPE)
 _ARE_ROWS = memoryview(IS_ROWS.view(np.uint8))
 _ALL = memoryview(np.zeros(0, np.uint8))
-_OUTCOME_TEXTS = Texts.of(OUTCOMES)
 
 
 class HasPlace(Protocol):
@@ -47,76 +47,6 @@ class HasPlace(Protocol):
 
 
 Odd = TypeVar("Odd", bound=HasPlace)
-
-
-class ChangeBlock:
-    """Some changes of one window, in runs that share an event; and the columns that are made of them."""
-
-    def __init__(
-        self,
-        file: str,
-        followed: Followed,
-        events: Array,
-        transactions: Array,
-        rows: Array,
-        counts: Array | None = None,
-    ) -> None:
-        self.file = file
-        self.followed = followed
-        self.index = followed.window.index
-        self.events = events
-        """The place of each run's event."""
-        self.transactions = transactions
-        """The number of each run's transaction."""
-        self.counts = counts
-        """How many rows each run has; None: one each."""
-        self.rows = rows
-        """The number of each change in its transaction."""
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def of_event(self, values: Array, kind: pa.DataType = BIGINT, factor: int = 1) -> pa.Array:
-        """For each change what the index says of its event."""
-        return picked_numbers(values, self.events, kind, self.counts, factor)
-
-    def of_transaction(self, place: Txn, kind: pa.DataType = BIGINT) -> pa.Array:
-        """For each change."""
-        return picked_numbers(self.followed.rows[:, place], self.transactions, kind, self.counts)
-
-    def text_of_transaction(self, start: Txn, size: Txn) -> pa.Array:
-        rows = self.followed.rows
-        texts = Texts(self.followed.lanes.heap, rows[:, start], rows[:, size])
-        return texts.pick(self.transactions, counts=self.counts)
-
-    def make_file(self) -> pa.Array:
-        return constant(self.file, len(self))
-
-    def make_position(self) -> pa.Array:
-        return self.of_event(self.index.positions)
-
-    def make_row(self) -> pa.Array:
-        return numbers(self.rows, BIGINT)
-
-    def make_transaction_position(self) -> pa.Array:
-        return self.of_transaction(Txn.POSITION)
-
-    def make_commit_timestamp(self) -> pa.Array:
-        return self.of_transaction(Txn.IMMEDIATE_TIMESTAMP, TIMESTAMP)
-
-    def make_gtid(self) -> pa.Array:
-        return self.text_of_transaction(Txn.GTID, Txn.GTID_SIZE)
-
-    def make_outcome(self) -> pa.Array:
-        outcomes = self.followed.rows[:, Txn.OUTCOME]
-        if (outcomes == outcomes[0]).all():
-            return constant(OUTCOMES[int(outcomes[0])], len(self))
-        return _OUTCOME_TEXTS.pick(outcomes[self.transactions], counts=self.counts)
-
-    def make_xa(self) -> pa.Array:
-        if (self.followed.rows[:, Txn.XA_SIZE] == NONE).all():
-            return no_texts(len(self))
-        return self.text_of_transaction(Txn.XA, Txn.XA_SIZE)
 
 
 class RowNumbers:
@@ -134,6 +64,34 @@ class RowNumbers:
     def state(self, state: tuple[int, int]) -> None:
         self._state[0], self._state[1] = state
 
+    def find(self, followed: Followed, images: Images, *, with_sides: bool) -> ImageRuns:
+        """The runs of these images. ``with_sides``: with the images before and after of each change."""
+        lanes, count = followed.lanes, images.count
+        sides = count if with_sides else 0
+        lanes_of_runs = numbers_room(6 * count + 2 * sides, np.int32)
+        found = lanes_of_runs[: 6 * count]
+        befores, afters = lanes_of_runs[6 * count :].reshape(2, sides)
+        sizes = numbers_room(3 * count)
+        progress = memoryview(np.zeros(3, np.int64))
+        code = kernel.runs.find(
+            memoryview(images.numbers), count, memoryview(images.events.places),
+            memoryview(followed.window.index.types), _OPERATIONS, memoryview(lanes.event_txn),
+            memoryview(lanes.event_plan), memoryview(lanes.event_query), memoryview(followed.rows[:, Txn.POSITION]),
+            self._state, memoryview(found), memoryview(sizes), memoryview(befores), memoryview(afters), progress,
+        )  # fmt: skip
+        assert not code
+        runs, changes, has_texts = progress
+        _, events, operations, transactions, plans, texts = found.reshape(6, count)[:, :runs]
+        of_images, of_changes, firsts = sizes.reshape(3, count)[:, :runs]
+        return ImageRuns(
+            plans,
+            texts if has_texts else None,
+            befores[:changes],
+            afters[:changes],
+            Runs(changes, of_changes, events, transactions, operations, plans, firsts),
+            Runs(count, of_images, events, transactions, operations, plans, firsts),
+        )
+
     def number(self, followed: Followed, transactions: Array, changes: Array) -> Array:
         """For events in order with some changes each: the number of each event's first one."""
         first = numbers_room(len(changes))
@@ -145,27 +103,21 @@ class RowNumbers:
         return first
 
 
+@dataclass(slots=True)
 class ImageRuns:
     """Images of rows events in order, event by event: an update has two images for each change."""
 
-    def __init__(self, followed: Followed, images: Images) -> None:
-        lanes, count = followed.lanes, images.count
-        found = numbers_room(6 * count, np.int32)
-        sizes = numbers_room(2 * count)
-        progress = memoryview(np.zeros(4, np.int64))
-        code = kernel.runs.find(
-            memoryview(images.numbers), count, memoryview(images.events.places),
-            memoryview(followed.window.index.types), _OPERATIONS, memoryview(lanes.event_txn),
-            memoryview(lanes.event_plan), memoryview(lanes.event_query), memoryview(found), memoryview(sizes), progress,
-        )  # fmt: skip
-        assert not code
-        own = found.reshape(6, count)[:, : progress[0]]
-        self.starts, self.events, self.operations, self.transactions, self.plans, self.texts = own
-        self.sizes, self.changes = sizes.reshape(2, count)[:, : progress[0]]
-        self.change_count = progress[1]
-        self.is_even = not progress[2]
-        """Whether every event has one change."""
-        self.has_texts = bool(progress[3])
+    plans: Array
+    """Of each run."""
+    texts: Array | None
+    """The number of each run's statement, below 0 where it has none; None: none has."""
+    befores: Array
+    afters: Array
+    """Of each change, if they were asked for."""
+    changes: Runs
+    """With changes for rows."""
+    images: Runs
+    """With images for rows."""
 
 
 class RowEventReader(Generic[Odd]):
@@ -181,6 +133,9 @@ class RowEventReader(Generic[Odd]):
         self.row_numbers = RowNumbers()
         self._numbered = numbered
         self._places = np.empty(0, np.int32)
+        self._taken = np.empty((5, 0), np.int32)
+        self._one_plan = False
+        """Whether all chosen events of the window have the same plan."""
         self._passed = (-1, 0)
         """The position of a transaction that goes on, and how many of its rows were passed over so far."""
 
@@ -205,9 +160,9 @@ class RowEventReader(Generic[Odd]):
         """The changes of a rows event that the reference decoder decoded."""
         raise NotImplementedError
 
-    def runs(self, followed: Followed, places: Array) -> Iterator[Array]:
+    def runs(self, events: RowEvents) -> Iterator[RowEvents]:
         """Rows events whose images can share a batch."""
-        yield places
+        yield events
 
     # --- all of them
 
@@ -218,16 +173,17 @@ class RowEventReader(Generic[Odd]):
             return
         shown = self.selector.committed(followed)
         keep = self.selector.kept(followed)
-        places = self._chosen(followed, shown, keep)
+        events, left_out = self._chosen(followed, shown, keep)
         odd, problem, ends = self._odd(followed, shown)
+        places = events.places
         if problem is not None:
             places = places[: np.searchsorted(places, ends)]
-        skipped = self._count_skipped(followed, shown, keep, places, odd)
+        skipped = self._count_skipped(followed, shown, keep, places, odd, left_out)
         begin = 0
         while begin < len(places) or odd:
             end = int(np.searchsorted(places, odd[0].place)) if odd else len(places)
             if end > begin:
-                for run in self.runs(followed, places[begin:end]):
+                for run in self.runs(events.between(begin, end)):
                     yield from self._rows(followed, run, skipped)
                 begin = end
             if odd:
@@ -238,38 +194,54 @@ class RowEventReader(Generic[Odd]):
         if problem is not None:
             raise problem
 
-    def _chosen(self, followed: Followed, shown: Array, keep: Array | None) -> Array:
-        """The places of the rows events whose changes are shown."""
+    def _chosen(self, followed: Followed, shown: Array, keep: Array | None) -> tuple[RowEvents, int]:
+        """The rows events whose changes are shown; and how many events of transactions that are shown are not."""
         lanes, count = followed.lanes, followed.events
         if len(self._places) < count:
             self._places = np.empty(count + count // 8, np.int32)
-        progress = memoryview(np.zeros(1, np.int64))
+            self._taken = np.empty((5, len(self._places)), np.int32)
+        progress = memoryview(np.zeros(4, np.int64))
+        by_table = self.selector.selection.by_table
         code = kernel.runs.choose(
             memoryview(followed.window.index.types), _ARE_ROWS, memoryview(lanes.event_plan),
-            memoryview(lanes.event_txn), memoryview(shown.view(np.uint8)),
-            _ALL if keep is None else memoryview(keep.view(np.uint8)), count, memoryview(self._places), progress,
+            memoryview(lanes.event_txn), memoryview(lanes.event_start), memoryview(lanes.event_end),
+            memoryview(lanes.event_before), memoryview(lanes.event_after), memoryview(shown.view(np.uint8)),
+            _ALL if keep is None else memoryview(keep.view(np.uint8)),
+            memoryview(self.selector.plans().view(np.uint8)) if by_table else _ALL, count, memoryview(self._places),
+            memoryview(self._taken.reshape(-1)), progress,
         )  # fmt: skip
         assert not code
-        return self._places[: progress[0]]
+        found, lowest, highest, left_out = progress
+        self._one_plan = lowest == highest
+        return RowEvents(self._places[:found], *self._taken[:, :found]), left_out
 
     def _count_skipped(
-        self, followed: Followed, shown: Array, keep: Array | None, kept: Array, odd: list[Odd]
+        self,
+        followed: Followed,
+        shown: Array,
+        keep: Array | None,
+        kept: Array,
+        odd: list[Odd],
+        left_out_rows: int,
     ) -> Array | None:
         """For each event, how many rows of its transaction stand before it that are not shown: so that rows keep
         their numbers whatever is selected. Only transactions of which something is shown are counted."""
         positions = followed.rows[:, Txn.POSITION]
         carried, earlier = self._passed
         goes_on = int(positions[0]) == carried  # of a transaction that no window holds
-        if not self._numbered or (keep is None and not goes_on):
+        if not self._numbered or not (left_out_rows or goes_on or followed.told):
             return None
         lanes, events = followed.lanes, followed.events
         numbers_of = lanes.event_txn[:events]
         of_shown = (numbers_of >= 0) & shown[numbers_of]
         left_out = self._left_out(followed, of_shown, odd)
-        is_rows = (lanes.event_plan[:events] >= 0) & IS_ROWS[followed.window.index.types[:events]]
-        skipped = is_rows & of_shown & (False if keep is None else ~keep)
-        if not (skipped.any() or goes_on or left_out):
+        if not (left_out_rows or goes_on or left_out):
             return None
+        is_rows = (lanes.event_plan[:events] >= 0) & IS_ROWS[followed.window.index.types[:events]]
+        chosen = self.selector.all(events) if keep is None else keep
+        if self.selector.selection.by_table:
+            chosen = chosen & self.selector.of_tables(followed)
+        skipped = is_rows & of_shown & ~chosen
         counted = np.zeros(len(positions) + 1, bool)
         counted[numbers_of[kept]] = True
         counted[numbers_of[[change.place for change in odd]]] = True
@@ -307,12 +279,12 @@ class RowEventReader(Generic[Odd]):
         left_out.subtract(change.place for change in odd)
         return {place: missing for place, missing in left_out.items() if missing > 0}
 
-    def _rows(self, followed: Followed, places: Array, skipped: Array | None) -> Iterator[pa.RecordBatch]:
+    def _rows(self, followed: Followed, events: RowEvents, skipped: Array | None) -> Iterator[pa.RecordBatch]:
         window = followed.window
         begin = 0
-        while begin < len(places):
-            rest = RowEvents(followed, places[begin:])
-            begin = len(places)
+        while begin < events.total:
+            rest = events.between(begin, events.total)
+            begin = events.total
             for images in self.cells.fill(window, rest):
                 batch = self.image_batch(followed, images, skipped)
                 if batch is not None:
@@ -327,7 +299,7 @@ class RowEventReader(Generic[Odd]):
                         yield self.odd_batch(followed, changes, skipped)
                     if problem is not None:
                         raise problem
-                    begin = int(np.searchsorted(places, images.refused)) + 1
+                    begin = int(np.searchsorted(events.places, images.refused)) + 1
                     break
 
     def _odd(self, followed: Followed, shown: Array) -> tuple[list[Odd], GtidalError | None, int]:
@@ -370,25 +342,27 @@ class RowEventReader(Generic[Odd]):
         assert event.table is not None
         return event.table
 
-    def number(self, followed: Followed, runs: ImageRuns, skipped: Array | None) -> Array:
-        """The number of each run's first change."""
-        first = self.row_numbers.number(followed, runs.transactions, runs.changes)
-        return first if skipped is None else first + skipped[runs.events]
+    def image_runs(
+        self, followed: Followed, images: Images, skipped: Array | None, *, with_sides: bool
+    ) -> ImageRuns:
+        """The runs of images; see ``RowNumbers.find``."""
+        found = self.row_numbers.find(followed, images, with_sides=with_sides)
+        if skipped is not None:
+            found.changes.firsts = found.images.firsts = found.changes.firsts + skipped[found.changes.events]
+        return found
 
-    def number_odd(self, followed: Followed, changes: list[Odd], skipped: Array | None) -> OddPlaces:
-        """Where these changes are, and the number of each."""
+    def odd_runs(
+        self, followed: Followed, changes: list[Odd], operations: list[int], skipped: Array | None
+    ) -> Runs:
+        """Of changes that the reference decoder made, each a run of its own."""
         places = np.array([change.place for change in changes], np.int32)
         transactions = followed.lanes.event_txn[places]
-        rows = self.row_numbers.number(followed, transactions, np.ones(len(changes), np.int64))
-        return OddPlaces(places, transactions, rows if skipped is None else rows + skipped[places])
-
-
-class OddPlaces(NamedTuple):
-    """Of each change its event, its transaction and its number in that."""
-
-    events: Array
-    transactions: Array
-    rows: Array
+        ones = np.ones(len(changes), np.int64)
+        firsts = self.row_numbers.number(followed, transactions, ones)
+        if skipped is not None:
+            firsts = firsts + skipped[places]
+        plans = np.full(len(changes), -1, np.int32)
+        return Runs(len(changes), ones, places, transactions, np.array(operations, np.int32), plans, firsts)
 
 
 def gathered(changes: Iterator[Odd], into: list[Odd]) -> GtidalError | None:

@@ -4,34 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from gtidal.columnar import kernel
-from gtidal.columnar.arrays import Array, Texts, constant
+from gtidal.columnar.arrays import Array
 from gtidal.columnar.arrow_types import spark_type
-from gtidal.columnar.cells import ColumnCells, Images
+from gtidal.columnar.cells import ColumnCells, Images, RowEvents
 from gtidal.columnar.codes import ShapeCode
 from gtidal.columnar.flat import distinct
 from gtidal.columnar.following import Followed
 from gtidal.columnar.lanes import Block, Columns, Lane, TextActions, Unfit
-from gtidal.columnar.memory import numbers_room
 from gtidal.columnar.plan import Plan, PlanBook
 from gtidal.columnar.schemas import ROWS
 from gtidal.columnar.selection import Selector
 from gtidal.columnar.statements import Statement
 from gtidal.columnar.table_schema import Field, TableSchema, batch_name
 from gtidal.columnar.typed_values import TypedColumn
-from gtidal.columnar.views.row_events import (
-    DELETE,
-    INSERT,
-    UPDATE,
-    ChangeBlock,
-    ImageRuns,
-    RowEventReader,
-)
+from gtidal.columnar.views.row_events import DELETE, INSERT, UPDATE, RowEventReader
+from gtidal.columnar.views.stamps import Runs, Stamps
 from gtidal.columns.types import Column
 from gtidal.errors import GtidalError
 from gtidal.events.images import Image, apply_json_diffs
@@ -42,7 +35,6 @@ from gtidal.log.tables import column_title
 CHANGE_TYPES = ("insert", "update_preimage", "delete", "update_postimage")
 """By the operation of an image's event; the last is that of an update's second image."""
 POSTIMAGE = 3
-_CHANGE_TYPE_TEXTS = Texts.of(CHANGE_TYPES)
 _OPERATIONS = {"insert": INSERT, "update": UPDATE, "delete": DELETE}
 
 
@@ -54,19 +46,6 @@ class OddRow(NamedTuple):
     columns: tuple[Column, ...]
     before: tuple[object, ...] | None
     after: tuple[object, ...] | None
-
-
-class ImageBlock(ChangeBlock):
-    """Images of one window, in runs that share an event."""
-
-    change_types: Array
-    """Of each image."""
-
-    def make_change_type(self) -> pa.Array:
-        first = int(self.change_types[0])
-        if (self.change_types == first).all():
-            return constant(CHANGE_TYPES[first], len(self))
-        return _CHANGE_TYPE_TEXTS.pick(self.change_types)
 
 
 @dataclass(slots=True)
@@ -96,6 +75,8 @@ class RowReader(RowEventReader[OddRow]):
         self._wanted: list[tuple[str, Field]] = [
             (by_name[name], table.fields[by_name[name]]) for name in columns if name not in ROWS.names
         ]
+        shared = [name[1:] for name in columns if name in ROWS.names]
+        self._stamps = Stamps(book, file, shared, CHANGE_TYPES, paired=True)
         self._texts = TextActions(book)
         self._layouts: dict[int, Layout] = {}
         self._by_columns: dict[tuple[Column, ...], Layout] = {}
@@ -128,14 +109,20 @@ class RowReader(RowEventReader[OddRow]):
         self._layouts[plan.number] = found
         return found
 
-    def runs(self, followed: Followed, places: Array) -> Iterator[Array]:
+    def runs(self, events: RowEvents) -> Iterator[RowEvents]:
         """Events whose images have the same layout, as long as they follow each other."""
-        plans = followed.lanes.event_plan[places]
+        plans = events.plans
+        if self._one_plan:
+            self.layout(self.book.plans[int(plans[0])])
+            yield events
+            return
         numbers = np.zeros(len(self.book.plans), np.int64)
         for plan in distinct(plans).tolist():
             numbers[plan] = self.layout(self.book.plans[plan]).number
         layouts = numbers[plans]
-        yield from np.split(places, np.flatnonzero(layouts[1:] != layouts[:-1]) + 1)
+        cuts = [0, *(np.flatnonzero(layouts[1:] != layouts[:-1]) + 1).tolist(), len(plans)]
+        for first, last in pairwise(cuts):
+            yield events.between(first, last)
 
     def image_batch(self, followed: Followed, images: Images, skipped: Array | None) -> pa.RecordBatch | None:
         if not images.count:
@@ -144,7 +131,7 @@ class RowReader(RowEventReader[OddRow]):
         if texts.any:
             self.cells.settle(followed.window, images, memoryview(texts.actions), memoryview(texts.arguments))
         while images.count:
-            layout = self._layouts[int(images.events.plans[images.numbers[0]])]
+            layout = self._layouts[images.plans[0]]
             block = Block(followed.window, self.cells, images)
             try:
                 made = layout.columns.make(block)
@@ -155,31 +142,17 @@ class RowReader(RowEventReader[OddRow]):
                 self._nulls(field, block.count) if place is None else made[place]
                 for place, (_, field) in zip(layout.places, self._wanted, strict=True)
             ]
-            return self._batch(self._block(followed, images, skipped), own)
+            runs = self.image_runs(followed, images, skipped, with_sides=False)
+            return self._batch(followed, runs.images, own)
         return None
-
-    def _block(self, followed: Followed, images: Images, skipped: Array | None) -> ImageBlock:
-        runs = ImageRuns(followed, images)
-        first = self.number(followed, runs, skipped)
-        rows, change_types = numbers_room(images.count), numbers_room(images.count, np.int32)
-        code = kernel.runs.images(
-            memoryview(runs.operations), memoryview(first), memoryview(runs.sizes), len(runs.sizes), memoryview(rows),
-            memoryview(change_types),
-        )  # fmt: skip
-        assert not code
-        block = ImageBlock(self.file, followed, runs.events, runs.transactions, rows, runs.sizes)
-        block.change_types = change_types
-        return block
 
     def _nulls(self, field: Field, count: int) -> pa.Array:
         return pa.nulls(count, spark_type(field.kind, self.table.images))
 
-    def _batch(self, block: ImageBlock, own: list[pa.Array]) -> pa.RecordBatch:
-        rest = iter(own)
-        # "_gtid" is made by make_gtid
-        arrays = [
-            getattr(block, f"make{name}")() if name in ROWS.names else next(rest) for name in self.columns
-        ]
+    def _batch(self, followed: Followed, runs: Runs, own: list[pa.Array]) -> pa.RecordBatch:
+        rest, stamped = iter(own), self._stamps.make(followed, runs)
+        # "_gtid" is the stamp "gtid"
+        arrays = [stamped[name[1:]] if name in ROWS.names else next(rest) for name in self.columns]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     # --- by the reference decoder
@@ -222,7 +195,6 @@ class RowReader(RowEventReader[OddRow]):
         return made
 
     def odd_batch(self, followed: Followed, changes: list[OddRow], skipped: Array | None) -> pa.RecordBatch:
-        numbered = self.number_odd(followed, changes, skipped)
         sources: list[int] = []
         change_types: list[int] = []
         pieces: list[tuple[tuple[Column, ...], list[tuple[object, ...]]]] = []
@@ -239,9 +211,17 @@ class RowReader(RowEventReader[OddRow]):
             pa.concat_arrays([self._typed_array(number, *piece) for piece in pieces])
             for number in range(len(self._wanted))
         ]
-        block = ImageBlock(self.file, followed, *(each[sources] for each in numbered))
-        block.change_types = np.array(change_types, np.int32)
-        return self._batch(block, own)
+        numbered = self.odd_runs(followed, changes, [change.operation for change in changes], skipped)
+        runs = Runs(
+            len(sources),
+            np.ones(len(sources), np.int64),
+            numbered.events[sources],
+            numbered.transactions[sources],
+            np.array(change_types, np.int32),
+            numbered.plans[sources],
+            numbered.firsts[sources],
+        )
+        return self._batch(followed, runs, own)
 
     def _typed_array(
         self, number: int, columns: tuple[Column, ...], images: list[tuple[object, ...]]
