@@ -321,6 +321,8 @@ def _stretch(
 _LOOK = 1 << 14
 _STRETCH = 15 << 18
 """A thread reads at least so much at a time, a window; its batches wait for those before them."""
+_HANDED_OVER = 16 << 20
+"""A thread gives its batches away by so many bytes, and at the end of a stretch."""
 _READ_AHEAD = 128 << 20
 """Bytes of batches that may wait, of all threads together. One transaction may be larger than that."""
 
@@ -371,7 +373,8 @@ def _stretches(
         start = whole.start
         # One after the other, while the stretches before are read. Of a damaged head whoever reads the rest tells.
         with file.open_raw() as stream, suppress(DecodeError):
-            for place in split(WindowReader(stream, file.name, keys=scan.keys), size, _STRETCH, threads):
+            reader = WindowReader(stream, file.name, keys=scan.keys, window=_LOOK)
+            for place in split(reader, size, _STRETCH, threads):
                 if place.position > (whole.start or 0):
                     yield file, replace(whole, start=start, stop=place.position)
                     start = place.position
@@ -383,32 +386,41 @@ class Closed(Exception):
 
 
 class Pipe:
-    """The batches of one stretch on their way from the thread that reads it: those that wait have about ``room``
-    bytes. An error comes behind the batches that were made before it."""
+    """The batches of one stretch on their way from the thread that reads it: some at a time, since threads that wake each
+    other up for every batch lose more time than they save. Those that wait have about ``room`` bytes. An error comes
+    behind the batches that were made before it."""
 
     def __init__(self, room: int) -> None:
         self._room = room
         self._changed = Condition()
-        self._waiting: deque[tuple[pa.RecordBatch, int]] = deque()
+        self._made: list[pa.RecordBatch] = []
+        self._made_size = 0
+        self._waiting: list[pa.RecordBatch] = []
         self._size = 0
         self._ended = self._closed = False
         self._error: BaseException | None = None
 
     def put(self, batch: pa.RecordBatch) -> None:
+        self._made.append(batch)
         # What it holds of memory, which is told much faster than ``nbytes``.
-        size = batch.get_total_buffer_size()
-        with self._changed:
-            self._changed.wait_for(lambda: self._size < self._room or self._closed)
-            if self._closed:
-                raise Closed
-            self._waiting.append((batch, size))
-            self._size += size
-            self._changed.notify_all()
+        self._made_size += batch.get_total_buffer_size()
+        if self._made_size >= min(_HANDED_OVER, self._room):
+            with self._changed:
+                self._changed.wait_for(lambda: self._size < self._room or self._closed)
+                self._hand_over()
+        if self._closed:
+            raise Closed
+
+    def _hand_over(self) -> None:
+        self._waiting += self._made
+        self._size += self._made_size
+        self._made, self._made_size = [], 0
+        self._changed.notify_all()
 
     def end(self, error: BaseException | None = None) -> None:
         with self._changed:
             self._ended, self._error = True, error
-            self._changed.notify_all()
+            self._hand_over()
 
     def close(self) -> None:
         with self._changed:
@@ -416,15 +428,16 @@ class Pipe:
             self._changed.notify_all()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        while True:
+        ended = False
+        while not ended:
             with self._changed:
                 self._changed.wait_for(lambda: self._waiting or self._ended)
-                if not self._waiting:
-                    break
-                batch, size = self._waiting.popleft()
-                self._size -= size
+                batches, ended = self._waiting, self._ended
+                self._waiting, self._size = [], 0
                 self._changed.notify_all()
-            yield batch
+            batches.reverse()
+            while batches:
+                yield batches.pop()  # and keep none: its memory is wanted again
         if self._error is not None:
             raise self._error
 

@@ -218,7 +218,7 @@ class LogScan:
                 followed.error = None  # it is met again, with the transaction it is in
                 yield followed
                 follower.rewind(maps)
-                reader.seek(place)
+                reader.go_back(place)
             else:
                 follower.rewind(maps)
                 yield follower.follow(window)
@@ -308,7 +308,7 @@ class LogScan:
                 yield from self._long_transaction(place)
                 continue
             stuck = place.position, window.end
-            reader.seek(place)
+            reader.go_back(place)
             if begins == 0:
                 size *= 2
                 if size > LARGEST_WINDOW:

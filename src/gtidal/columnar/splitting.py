@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gtidal.columnar import kernel
 from gtidal.columnar.windows import Place, WindowReader
 from gtidal.errors import DecodeError, GtidalError, ServerProblem
 from gtidal.events.format import Format, FormatDescription, version_numbers
@@ -29,6 +30,7 @@ _PROBE = 1 << 14
 _LARGEST_PROBE = 1 << 24
 """An event that is longer is not used to prove a boundary: the next one will do."""
 _SMALLEST_CHUNK, _LARGEST_CHUNK = 1 << 8, 1 << 18
+_NEAR = 1 << 14
 _LONG = 1 << 16
 """A transaction that goes on for so long is worth a look at how long it says it is."""
 BEGINS = frozenset((Gtid.code, AnonymousGtid.code, GtidTagged.code, MariadbGtidEvent.code))
@@ -200,8 +202,8 @@ class Boundaries:
         placed = False  # whether headers tell the place they are at
         while position < min(until, self.size):
             if position + HEADER_SIZE > start + len(chunk):
-                # Small events lie side by side; of large ones the headers are all that is read.
-                side_by_side = position <= start + len(chunk)
+                # Small events lie side by side, or nearly so; of large ones the headers are all that is read.
+                side_by_side = position <= start + len(chunk) + _NEAR
                 room = min(4 * room, _LARGEST_CHUNK) if side_by_side else _SMALLEST_CHUNK
                 chunk, start = self.reader.read_at(position, min(room, self.size - position)), position
             offset = position - start
@@ -274,7 +276,7 @@ class Boundaries:
         while cut < min(until, self.size):
             data = self.reader.read_at(cut, min(probe, self.size - cut))
             ended = cut + len(data) >= self.size
-            offset, proven = prover.search(data, 0, cut, ended)
+            offset, proven = self._search(prover, data, cut, ended)
             if proven:
                 return cut + offset if cut + offset < until else None
             if ended:
@@ -286,6 +288,16 @@ class Boundaries:
             else:
                 cut, probe = cut + 1, _PROBE
         return None
+
+
+    def _search(self, prover: Prover, data: bytes, position: int, ended: bool) -> tuple[int, bool]:
+        """As the prover searches. Where an event has to tell its own place, most offsets are passed over at once."""
+        if not prover.strict or self.format.version < 4:
+            return prover.search(data, 0, position, ended)
+        first = kernel.walk.first_placed(memoryview(data), position)
+        if first < 0:
+            return (len(data) if ended else max(0, len(data) - HEADER_SIZE)), False
+        return prover.search(data, first, position, ended)
 
 
 def _last_beginning(events: Iterator[Seen]) -> Place | None:

@@ -122,7 +122,6 @@ class WindowReader:
         self._have = 0  # bytes in the buffer
         self._base = 0  # the position of the buffer's first byte
         self.head_size = 0  # bytes of the file before position 0
-        self._checked = 0  # events before this position were compared with their checksums already
         self._ended = self._opened = False
         self._used = 0  # bytes of the buffer that the window given out last takes
         self._by_reference = False
@@ -164,8 +163,17 @@ class WindowReader:
         self.open()
         if place.format is not self.decoder.format:
             self.decoder.start_at(place.position, place.format, self.decoder.event_cipher)
-        self._checked = max(self._checked, self._base)
         self._go_to(place.position)
+
+    def go_back(self, place: Place) -> None:
+        """Go on at an event of the last window: its bytes are here already. Nobody may have moved the stream since."""
+        offset = place.position - self._base
+        if self._by_reference or not 0 <= offset <= self._have or place.format is not self.decoder.format:
+            self.seek(place)
+            return
+        self._used = offset
+        self._ended = False
+        self._inner = self._problem = None
 
     def read_format(self) -> None:
         """Read the events at the head of the log that tell how the others are read, and go behind them."""
@@ -252,6 +260,8 @@ class WindowReader:
     def _next_by_kernel(self, size: int) -> Window | None:
         self._drop(self._used)
         self._used = 0
+        if self.stop is not None and self._base >= self.stop:
+            return None
         # Not further than to the stop: a stretch is often shorter than a window.
         need = size if self.stop is None else min(size, max(self.stop - self._base, 0))
         least = HEADER_SIZE

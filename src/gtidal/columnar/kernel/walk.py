@@ -17,6 +17,8 @@ try:
 except ImportError:  # it is needed to compile only
     import gtidal.columnar.kernel.without_cython as cython
 
+LOW_HALF = 0xFFFFFFFF  # its C type is in the .pxd
+
 
 def unwanted_length(data, pos, end, uuids, firsts, starts, ends, including):
     """The length of the transaction whose GTID event is at ``pos``, if its GTID is not to be read; else 0.
@@ -65,6 +67,20 @@ def unwanted_length(data, pos, end, uuids, firsts, starts, ends, including):
     if length < end - pos or length >> 48:
         return 0
     return length
+
+
+def first_placed(data, position):
+    """Where a header may begin that tells its own place: ``data`` begins at ``position`` of its file. -1: nowhere."""
+    with cython.nogil:
+        end = data.shape[0] - 19
+        pos = 0
+        while pos <= end:
+            size = machine.word_at(data, pos + 9)
+            claimed = machine.word_at(data, pos + 13) - size
+            if (claimed - position - pos) & LOW_HALF == 0 and size >= 19:
+                return pos
+            pos += 1
+        return -1
 
 
 def walk(
