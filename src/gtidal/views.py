@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
-from threading import Condition, local
+from queue import SimpleQueue
+from threading import Condition, Lock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gtidal.columnar.codes import FAILFAST
@@ -337,26 +337,18 @@ def _one(read: Any, file: LogFile, scan: Scan, stretch: Stretch) -> Iterator[pa.
 def _in_parallel(
     read: Any, tasks: list[tuple[LogFile, Stretch]], scan: Scan, threads: int
 ) -> Iterator[pa.RecordBatch]:
-    """Stretches read by several threads, given out in order. Not more are read ahead than threads can work on."""
-    workers = Workers(read, scan)
-    pool = ThreadPoolExecutor(threads, "gtidal")
-    waiting: deque[Pipe] = deque()
-    todo = _stretches(tasks, scan, threads)
+    """Stretches read by several threads, given out in order."""
+    stretches = Stretches(_stretches(tasks, scan, threads), threads)
+    workers = [Worker(read, scan, stretches) for _ in range(threads)]
     try:
-        while True:
-            while len(waiting) <= threads and (task := next(todo, None)) is not None:
-                pipe = Pipe(max(_STRETCH, _READ_AHEAD // (threads + 1)))
-                pool.submit(workers.read_stretch, *task, pipe)
-                waiting.append(pipe)
-            if not waiting:
-                return
-            yield from waiting[0]
-            waiting.popleft()
+        for worker in workers:
+            worker.start()
+        yield from stretches
     finally:
-        for pipe in waiting:
-            pipe.close()
-        pool.shutdown(wait=True, cancel_futures=True)
-        workers.close()
+        stretches.close()
+        for worker in workers:
+            if worker.ident is not None:
+                worker.join()
 
 
 def _stretches(
@@ -442,16 +434,78 @@ class Pipe:
             raise self._error
 
 
-class Workers:
-    """What threads keep from stretch to stretch: each its reader, with all that it has allocated and learnt."""
+class Stretches:
+    """What is to be read: each thread takes the next stretch when it has read one. Not more are taken ahead of what was
+    given out than threads can work on. Their batches come in order."""
 
-    def __init__(self, read: Any, scan: Scan) -> None:
+    def __init__(self, todo: Iterator[tuple[LogFile, Stretch]], threads: int) -> None:
+        self._todo = todo
+        self._room = max(_STRETCH, _READ_AHEAD // (threads + 1))
+        self._threads = threads
+        self._lock = Lock()
+        self._pipes: deque[Pipe] = deque()
+        self._order: SimpleQueue[Pipe | None] = SimpleQueue()
+        self._free: SimpleQueue[None] = SimpleQueue()
+        self._closed = False
+        for _ in range(threads + 1):
+            self._free.put(None)
+
+    def take(self) -> tuple[LogFile, Stretch, Pipe] | None:
+        """The next stretch, and where its batches go; None: there is none."""
+        self._free.get()
+        with self._lock:
+            pipe = Pipe(self._room)
+            try:
+                task = None if self._closed else next(self._todo, None)
+            except BaseException as error:
+                task = None
+                pipe.end(error)
+                self._add(pipe)
+            if task is None:
+                self._closed = True
+                self._free.put(None)  # the other threads hear it, too
+                self._order.put(None)
+                return None
+            self._add(pipe)
+            return *task, pipe
+
+    def _add(self, pipe: Pipe) -> None:
+        self._pipes.append(pipe)
+        self._order.put(pipe)
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        while (pipe := self._order.get()) is not None:
+            yield from pipe
+            self._pipes.popleft()
+            self._free.put(None)
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            for pipe in self._pipes:
+                pipe.close()
+            self._free.put(None)
+
+
+class Worker(Thread):
+    """Reads stretches, with all that it has allocated and learnt for those before."""
+
+    def __init__(self, read: Any, scan: Scan, stretches: Stretches) -> None:
+        super().__init__(name="gtidal", daemon=True)
         self._read = read
         self._scan = scan
-        self._kept = local()
-        self._opened: list[LogScan] = []
+        self._stretches = stretches
+        self._opened: tuple[LogFile, LogScan] | None = None
 
-    def read_stretch(self, file: LogFile, stretch: Stretch, pipe: Pipe) -> None:
+    def run(self) -> None:
+        try:
+            while (task := self._stretches.take()) is not None:
+                self._read_stretch(*task)
+        finally:
+            if self._opened is not None:
+                self._opened[1].reader.stream.close()
+
+    def _read_stretch(self, file: LogFile, stretch: Stretch, pipe: Pipe) -> None:
         try:
             for batch in self._read(self._scan_of(file, stretch)):
                 pipe.put(batch)
@@ -463,21 +517,18 @@ class Workers:
     def _scan_of(self, file: LogFile, stretch: Stretch) -> LogScan:
         from gtidal.columnar.scanning import LogScan
 
-        made: tuple[LogFile, LogScan] | None = getattr(self._kept, "scan", None)
-        if made is not None and made[0] == file and stretch.start is not None:
-            made[1].go_to(stretch)
-        else:
-            if made is not None:
-                made[1].reader.stream.close()
-            stream = file.open_raw()
-            try:
-                made = self._kept.scan = (file, LogScan(stream, file.name, self._scan, stretch))
-            except BaseException:
-                stream.close()
-                raise
-            self._opened.append(made[1])
-        return made[1]
-
-    def close(self) -> None:
-        for scan in self._opened:
-            scan.reader.stream.close()
+        opened = self._opened
+        if opened is not None and opened[0] == file and stretch.start is not None:
+            opened[1].go_to(stretch)
+            return opened[1]
+        if opened is not None:
+            self._opened = None
+            opened[1].reader.stream.close()
+        stream = file.open_raw()
+        try:
+            made = LogScan(stream, file.name, self._scan, stretch)
+        except BaseException:
+            stream.close()
+            raise
+        self._opened = file, made
+        return made

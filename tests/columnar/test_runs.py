@@ -92,14 +92,15 @@ def test_runs_are_those_of_events(with_sides: bool) -> None:
         sizes = np.where(types[places] == UPDATE, 2 * counts, counts)
         image_event = np.repeat(np.arange(events, dtype=np.int32), sizes)
         images = len(image_event)
-        found, own_sizes, progress = ints([-9] * 6 * images), longs([-9] * 3 * images), longs([-9] * 3)
+        found, own_sizes, progress = ints([-9] * 6 * images), longs([-9] * 3 * images), longs([-9] * 5)
         befores, afters = (ints([-9] * (images if with_sides else 0)) for _ in range(2))
+        valid = memoryview(np.full(2 * (images // 8 + 1) if with_sides else 0, 0x55, np.uint8))
         plans, positions, state = np.arange(3 * events) + 90, [4, 77, 99, 2**40], [77, 5]
         state_view = longs(state)
         code = kernel.runs.find(
             memoryview(image_event), images, memoryview(places), memoryview(types), memoryview(OPERATIONS),
             memoryview(transactions), ints(plans), memoryview(queries), longs(positions), state_view, found, own_sizes,
-            befores, afters, progress,
+            befores, afters, valid, progress,
         )  # fmt: skip
         assert code == 0
         expected, sides = [], []
@@ -127,17 +128,29 @@ def test_runs_are_those_of_events(with_sides: bool) -> None:
         if with_sides:
             both = zip(befores[: len(sides)].tolist(), afters[: len(sides)].tolist(), strict=True)
             assert list(both) == sides
+            for side, half in enumerate(np.array(valid).reshape(2, -1)):
+                bits = np.unpackbits(half, bitorder="little").tolist()
+                there = [one[side] >= 0 for one in sides]
+                assert bits == there + [False] * (len(bits) - len(there))
+                assert progress[3 + side] == there.count(False)
 
 
 def test_runs_of_events_that_are_not_there() -> None:
     def code_of(
-        image_event: list[int], places: list[int], room: int = 6, sizes: int = 3, sides: int = 0, txn: int = 0
+        image_event: list[int],
+        places: list[int],
+        room: int = 6,
+        sizes: int = 3,
+        sides: int = 0,
+        bits: int = 2,
+        txn: int = 0,
     ) -> int:
         return int(
             kernel.runs.find(
                 ints(image_event), len(image_event), ints(places), memoryview(np.full(2, INSERT, np.uint8)),
                 memoryview(OPERATIONS), ints([txn] * 2), ints([0, 0]), ints([0, 0]), longs([4]), longs([-1, 0]),
-                ints([0] * room), longs([0] * sizes), ints([0] * sides), ints([0] * sides), longs([0] * 3),
+                ints([0] * room), longs([0] * sizes), ints([0] * sides), ints([0] * sides),
+                memoryview(np.zeros(bits, np.uint8)), longs([0] * 5),
             )
         )  # fmt: skip
 
@@ -151,6 +164,7 @@ def test_runs_of_events_that_are_not_there() -> None:
     assert code_of([0], [1], sizes=2) == 1
     assert code_of([0, 0], [1], room=12, sizes=6, sides=2) == 0
     assert code_of([0, 0], [1], room=12, sizes=6, sides=1) == 1
+    assert code_of([0] * 9, [1], room=54, sizes=27, sides=9, bits=2) == 1
 
 
 def test_changes_are_numbered_in_their_transactions() -> None:

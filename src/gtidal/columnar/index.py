@@ -28,10 +28,10 @@ class Index:
         self.positions = np.zeros(capacity, np.int64)
         self.ends = np.zeros(capacity, np.int64)
         """The positions behind events; inside a payload, that behind the payload."""
-        self.payloads = np.full(capacity, -1, np.int64)
+        self.payloads = np.zeros(capacity, np.int64)
         """The position of the payload that an event is inside of, or -1."""
-        self.extras = np.full(capacity, NONE, np.int64)
-        """What a payload says that it unpacks to."""
+        self.extras = np.zeros(capacity, np.int64)
+        """What a payload says that it unpacks to; of other events, nothing."""
 
     NAMES = ("offsets", "sizes", "stops", "types", "timestamps", "server_ids", "flags", "positions", "ends",
              "payloads", "extras")  # fmt: skip

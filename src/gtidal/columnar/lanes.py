@@ -74,6 +74,7 @@ class Lane:
         self.images = images
         self.room = Room()
         self._metadata_room = Room()
+        self._progress = memoryview(np.zeros(2, np.int64))
         self.labels: list[bytes] = []
         # An integer can be made as wide as it is wanted at once.
         both = self.own in BYTE_SIZE and wanted in BYTE_SIZE
@@ -207,7 +208,8 @@ class Lane:
         most = 2 * len(block.window.data) + 128 * count
         value = room(self.room.first(count, most))
         metadata = room(self._metadata_room.first(count, most))
-        progress = memoryview(np.zeros(2, np.int64))
+        progress = self._progress
+        progress[0] = progress[1] = 0
         while code := kernel.documents.column(
             memoryview(block.window.data), memoryview(cells.slots), memoryview(cells.states),
             memoryview(cells.image_cell), self.slot * cells.stride, count, memoryview(value), memoryview(value_offsets),

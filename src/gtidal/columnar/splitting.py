@@ -80,6 +80,8 @@ class Boundaries:
         self.relay = reader.relay
         self.searchable: bool = getattr(reader.stream, "searchable", True)
         """Whether the log can be read from any offset on. A server sends it only from where an event begins."""
+        self._seen = 0, b""
+        """What was looked through last, and where it is: the events found there are walked next."""
         self.head = reader.position
         """Where the first event begins that says nothing of the log as a whole."""
 
@@ -196,7 +198,10 @@ class Boundaries:
     def events(self, place: Place, until: int) -> Iterator[Seen]:
         """Events from a boundary on, by their headers; stops where there is none any more."""
         position, format = place.position, place.format
-        chunk, start, room = b"", position, _SMALLEST_CHUNK
+        start, chunk = self._seen
+        if not start <= position <= start + len(chunk):
+            start, chunk = position, b""
+        room = max(len(chunk), _SMALLEST_CHUNK)
         ended = False  # the event before ended a transaction
         always_gtids = writes_gtids(format)
         placed = False  # whether headers tell the place they are at
@@ -275,8 +280,10 @@ class Boundaries:
         probe = _PROBE
         while cut < min(until, self.size):
             data = self.reader.read_at(cut, min(probe, self.size - cut))
+            self._seen = cut, data
             ended = cut + len(data) >= self.size
-            offset, proven = self._search(prover, data, cut, ended)
+            candidates = _placed(data, cut) if prover.strict and self.format.version >= 4 else None
+            offset, proven = prover.search(data, 0, cut, ended, candidates)
             if proven:
                 return cut + offset if cut + offset < until else None
             if ended:
@@ -290,14 +297,13 @@ class Boundaries:
         return None
 
 
-    def _search(self, prover: Prover, data: bytes, position: int, ended: bool) -> tuple[int, bool]:
-        """As the prover searches. Where an event has to tell its own place, most offsets are passed over at once."""
-        if not prover.strict or self.format.version < 4:
-            return prover.search(data, 0, position, ended)
-        first = kernel.walk.first_placed(memoryview(data), position)
-        if first < 0:
-            return (len(data) if ended else max(0, len(data) - HEADER_SIZE)), False
-        return prover.search(data, first, position, ended)
+def _placed(data: bytes, position: int) -> Iterator[int]:
+    """Offsets at which a header may begin that tells its own place; binlog version 4."""
+    view = memoryview(data)
+    at = kernel.walk.next_placed(view, 0, position)
+    while at >= 0:
+        yield at
+        at = kernel.walk.next_placed(view, at + 1, position)
 
 
 def _last_beginning(events: Iterator[Seen]) -> Place | None:

@@ -87,7 +87,7 @@ class Ways:
         """What ``call`` makes of the ways and of room for the columns; it gives the number of the column whose text has
         too little, or None. ``texts``: room for the text of each column, and ``larger`` more of it."""
         numbers = self.numbers
-        sizes = np.zeros((len(numbers), 3), np.int64)  # of values, bitmap, and room for text
+        sizes = np.empty((len(numbers), 3), np.int64)  # of values, bitmap, and room for text
         sizes[:, 0] = np.where(self._is_text, 4 * (rows + 1), self._widths * rows)
         sizes[:, 1] = (rows + 7) >> 3
         sizes[:, 2] = texts()

@@ -252,8 +252,9 @@ class WindowReader:
     def _drop(self, used: int) -> None:
         """The window given out last is no longer needed: its bytes make room."""
         left = self._have - used
-        if used:
-            self._buffer[:left] = self._buffer[used : self._have].copy()
+        if used and left:
+            view = memoryview(self._buffer)  # which may overlap, and keeps Python's lock for so little
+            view[:left] = view[used : self._have]
         self._have = left
         self._base += used
 

@@ -215,11 +215,13 @@ class Prover:
             return _is_old_format(event)
         return compute_checksum(event[:-size], code) == int.from_bytes(event[-size:], "little")
 
-    def search(self, data: bytes, offset: int, position: int, ended: bool) -> tuple[int, bool]:
+    def search(
+        self, data: bytes, offset: int, position: int, ended: bool, candidates: Iterator[int] | None = None
+    ) -> tuple[int, bool]:
         """The first boundary from ``offset`` on: (its offset, True). Else (offset, False): there is none
-        before; go on from there with more data, if there are more."""
+        before; go on from there with more data, if there are more. ``candidates``: no other offsets are worth a look."""
         self._budget += _BUDGET_PER_BYTE * (len(data) - offset)
-        for at in self._candidates(data, offset, position):
+        for at in self._candidates(data, offset, position) if candidates is None else candidates:
             verdict = self.judge(data, at, position, ended)
             if verdict is not Verdict.REFUTED:
                 return at, verdict is Verdict.PROVEN

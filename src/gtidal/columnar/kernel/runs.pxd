@@ -34,11 +34,12 @@ cpdef int number(
     runs=cython.longlong, total=cython.longlong, there=cython.longlong, events=cython.longlong,
     transactions=cython.longlong, sides=cython.longlong, image=cython.longlong, number=cython.longlong,
     place=cython.longlong, which=cython.longlong, last=cython.longlong, operation=cython.int, size=cython.longlong,
-    changes=cython.longlong, texts=cython.int, text=cython.int, k=cython.longlong,
+    changes=cython.longlong, texts=cython.int, text=cython.int, k=cython.longlong, half=cython.longlong,
+    added=cython.longlong, removed=cython.longlong,
 )
 cpdef int find(
     const int[::1] image_event, long long images, const int[::1] places, const unsigned char[::1] types,
     const int[::1] operations, const int[::1] event_txn, const int[::1] event_plan, const int[::1] event_query,
     const long long[::1] positions, long long[::1] state, int[::1] found, long long[::1] sizes, int[::1] befores,
-    int[::1] afters, long long[::1] progress
+    int[::1] afters, unsigned char[::1] valid, long long[::1] progress
 ) noexcept

@@ -106,14 +106,15 @@ def number(transactions, positions, changes, runs, firsts, state):
 
 def find(
     image_event, images, places, types, operations, event_txn, event_plan, event_query, positions, state, found, sizes,
-    befores, afters, progress,
+    befores, afters, valid, progress,
 ):  # fmt: skip
     """The runs of images in order: ``image_event`` says of which of the events each is, whose places in the window are
     ``places``. Each run gets six numbers, in stretches as long as there are images: its first image, its event's place,
     operation, transaction, plan and text (-1: none); and three in ``sizes``: how many images it has, how many changes,
     and the number of the first of these in its transaction (``number``). Where there is room for them, ``befores`` and
-    ``afters`` get the images of each change, -1 where there is none.
-    progress: 0 how many runs there are, 1 how many changes, 2 whether there are texts."""
+    ``afters`` get the images of each change, -1 where there is none, and the two halves of ``valid`` a bit for each that
+    there is. progress: 0 how many runs there are, 1 how many changes, 2 whether there are texts, 3 how many changes have
+    no image before, 4 how many have none after."""
     with cython.nogil:
         runs = 0
         total = 0
@@ -122,8 +123,15 @@ def find(
         events = types.shape[0]
         transactions = positions.shape[0]
         sides = min(befores.shape[0], afters.shape[0])
-        if 6 * images > found.shape[0] or 3 * images > sizes.shape[0] or 0 < sides < images:
+        half = valid.shape[0] >> 1
+        added = 0
+        removed = 0
+        if 6 * images > found.shape[0] or 3 * images > sizes.shape[0]:
             return 1
+        if sides and (sides < images or 8 * half < images):
+            return 1
+        for k in range(2 * half):
+            valid[k] = 0
         image = 0
         while image < images:
             number = image_event[image]
@@ -145,6 +153,7 @@ def find(
                 changes = size >> 1
             if sides:
                 if operation == 0:  # INSERT
+                    added += changes
                     for k in range(changes):
                         befores[total + k] = -1
                         afters[total + k] = image + k
@@ -153,9 +162,13 @@ def find(
                         befores[total + k] = image + 2 * k
                         afters[total + k] = image + 2 * k + 1
                 else:
+                    removed += changes
                     for k in range(changes):
                         befores[total + k] = image + k
                         afters[total + k] = -1
+                for k in range(total, total + changes):
+                    valid[k >> 3] |= (operation != 0) << (k & 7)
+                    valid[half + (k >> 3)] |= (operation < 2) << (k & 7)
             found[runs] = image
             found[images + runs] = place
             found[2 * images + runs] = operation
@@ -174,4 +187,6 @@ def find(
         progress[0] = runs
         progress[1] = total
         progress[2] = texts
+        progress[3] = added
+        progress[4] = removed
         return 0

@@ -4,8 +4,8 @@ cimport gtidal.columnar.kernel.machine as machine
 
 cdef long long LOW_HALF
 
-@cython.locals(end=cython.longlong, pos=cython.longlong, size=cython.longlong, claimed=cython.longlong)
-cpdef long long first_placed(const unsigned char[::1] data, long long position) noexcept
+@cython.locals(end=cython.longlong, size=cython.longlong, claimed=cython.longlong)
+cpdef long long next_placed(const unsigned char[::1] data, long long pos, long long position) noexcept
 
 @cython.locals(
     body=cython.longlong, gno=cython.longlong, found=cython.int, server=cython.longlong, servers=cython.longlong,

@@ -69,11 +69,11 @@ def unwanted_length(data, pos, end, uuids, firsts, starts, ends, including):
     return length
 
 
-def first_placed(data, position):
-    """Where a header may begin that tells its own place: ``data`` begins at ``position`` of its file. -1: nowhere."""
+def next_placed(data, pos, position):
+    """Where, from ``pos`` on, a header may begin that tells its own place: ``data`` begins at ``position`` of its file.
+    -1: nowhere."""
     with cython.nogil:
         end = data.shape[0] - 19
-        pos = 0
         while pos <= end:
             size = machine.word_at(data, pos + 9)
             claimed = machine.word_at(data, pos + 13) - size

@@ -27,7 +27,7 @@ from gtidal.columnar.schemas import CHANGES, VARIANT
 from gtidal.columnar.selection import Selector
 from gtidal.columnar.statements import Statement, statement_of
 from gtidal.columnar.variant import ImageEncoder, json_text
-from gtidal.columnar.views.row_events import ImageRuns, RowEventReader
+from gtidal.columnar.views.row_events import ImageRuns, RowEventReader, Side
 from gtidal.columnar.views.stamps import Runs, Stamps
 from gtidal.errors import DecodeError, GtidalError
 from gtidal.events.images import apply_json_diffs
@@ -106,9 +106,9 @@ class ChangeReader(RowEventReader[Odd]):
     def _written(self, followed: Followed, images: Images, runs: ImageRuns) -> dict[str, pa.Array] | None:
         """The images. None: one could not be written, and was cut off together with those behind it."""
         written = {}
-        for name, chosen in (("before", runs.befores), ("after", runs.afters)):
+        for name, side in (("before", runs.before), ("after", runs.after)):
             if name in self.columns:
-                array = self.variants(followed, images, chosen)
+                array = self.variants(followed, images, side)
                 if array is None:
                     return None
                 written[name] = array
@@ -128,8 +128,9 @@ class ChangeReader(RowEventReader[Odd]):
                 made["query"] = text_or_escaped(texts.pick(runs.texts, pa.binary(), counts))
         return made
 
-    def variants(self, followed: Followed, images: Images, chosen: Array) -> pa.Array | None:
-        """The chosen images; None if one could not be written, which is then cut off."""
+    def variants(self, followed: Followed, images: Images, side: Side) -> pa.Array | None:
+        """The images of one side; None if one could not be written, which is then cut off."""
+        chosen = side.images
         code, row = self._write(followed, images, chosen)
         if code == TOO_LARGE:
             place = images.place(int(chosen[row]))
@@ -142,7 +143,6 @@ class ChangeReader(RowEventReader[Odd]):
             self.cells.cut(images, int(chosen[row]))
             return None
         count = len(chosen)
-        valid = chosen >= 0
         fields = [
             pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
             for data, offsets in (
@@ -153,11 +153,10 @@ class ChangeReader(RowEventReader[Odd]):
         if self.images == "json":
             texts = [
                 json_text(value.as_py(), metadata.as_py()) if there else None
-                for value, metadata, there in zip(*fields, valid.tolist(), strict=True)
+                for value, metadata, there in zip(*fields, (chosen >= 0).tolist(), strict=True)
             ]
             return from_values(texts)
-        mask = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
-        return pa.StructArray.from_buffers(VARIANT, count, [mask], children=fields)
+        return pa.StructArray.from_buffers(VARIANT, count, [side.valid], children=fields)
 
     def _write(self, followed: Followed, images: Images, chosen: Array) -> tuple[int, int]:
         """VARIANT of the chosen images into ``_value`` and ``_metadata``. Returns the kernel's code, and the row."""
@@ -176,7 +175,7 @@ class ChangeReader(RowEventReader[Odd]):
                 memoryview(cells.image_cell),
                 images.plans,
                 memoryview(cells.image_keys),
-                memoryview(np.ascontiguousarray(chosen, np.int32)),
+                memoryview(chosen),
                 0,
                 count,
                 book.first.view,

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ from gtidal.columnar.arrays import Array
 from gtidal.columnar.cells import Cells, Images, RowEvents, count_rows, reference_rows
 from gtidal.columnar.codes import Txn
 from gtidal.columnar.following import IS_ROWS, Followed
-from gtidal.columnar.memory import numbers_room
+from gtidal.columnar.memory import numbers_room, room
 from gtidal.columnar.plan import PlanBook
 from gtidal.columnar.selection import Selector
 from gtidal.columnar.statements import Statement, statement_of
@@ -36,7 +36,8 @@ _OPERATION_OF_TYPE[[24, 31]] = UPDATE
 _OPERATION_OF_TYPE[[25, 32]] = DELETE
 _OPERATIONS = memoryview(_OPERATION_OF_TYPE)
 _ARE_ROWS = memoryview(IS_ROWS.view(np.uint8))
-_ALL = memoryview(np.zeros(0, np.uint8))
+_NO_BYTES = np.zeros(0, np.uint8)
+_ALL = memoryview(_NO_BYTES)
 
 
 class HasPlace(Protocol):
@@ -54,6 +55,7 @@ class RowNumbers:
 
     def __init__(self) -> None:
         self._state = memoryview(np.array([-1, 0], np.int64))
+        self._progress = memoryview(np.zeros(5, np.int64))
 
     @property
     def state(self) -> tuple[int, int]:
@@ -72,22 +74,24 @@ class RowNumbers:
         found = lanes_of_runs[: 6 * count]
         befores, afters = lanes_of_runs[6 * count :].reshape(2, sides)
         sizes = numbers_room(3 * count)
-        progress = memoryview(np.zeros(3, np.int64))
+        valid = room(2 * ((sides + 7) >> 3)) if sides else _NO_BYTES
+        progress = self._progress
         code = kernel.runs.find(
             memoryview(images.numbers), count, memoryview(images.events.places),
             memoryview(followed.window.index.types), _OPERATIONS, memoryview(lanes.event_txn),
             memoryview(lanes.event_plan), memoryview(lanes.event_query), memoryview(followed.rows[:, Txn.POSITION]),
-            self._state, memoryview(found), memoryview(sizes), memoryview(befores), memoryview(afters), progress,
+            self._state, memoryview(found), memoryview(sizes), memoryview(befores), memoryview(afters), memoryview(valid), progress,
         )  # fmt: skip
         assert not code
-        runs, changes, has_texts = progress
+        runs, changes, has_texts, added, removed = progress
+        half = len(valid) >> 1
         _, events, operations, transactions, plans, texts = found.reshape(6, count)[:, :runs]
         of_images, of_changes, firsts = sizes.reshape(3, count)[:, :runs]
         return ImageRuns(
             plans,
             texts if has_texts else None,
-            befores[:changes],
-            afters[:changes],
+            Side(befores[:changes], pa.py_buffer(valid[:half]) if added else None),
+            Side(afters[:changes], pa.py_buffer(valid[half:]) if removed else None),
             Runs(changes, of_changes, events, transactions, operations, plans, firsts),
             Runs(count, of_images, events, transactions, operations, plans, firsts),
         )
@@ -103,6 +107,15 @@ class RowNumbers:
         return first
 
 
+class Side(NamedTuple):
+    """Of each change the image before, or the one after."""
+
+    images: Array
+    """Below 0: it has none."""
+    valid: pa.Buffer | None
+    """Arrow's bitmap; None: all have one."""
+
+
 @dataclass(slots=True)
 class ImageRuns:
     """Images of rows events in order, event by event: an update has two images for each change."""
@@ -111,8 +124,8 @@ class ImageRuns:
     """Of each run."""
     texts: Array | None
     """The number of each run's statement, below 0 where it has none; None: none has."""
-    befores: Array
-    afters: Array
+    before: Side
+    after: Side
     """Of each change, if they were asked for."""
     changes: Runs
     """With changes for rows."""
@@ -134,6 +147,7 @@ class RowEventReader(Generic[Odd]):
         self._numbered = numbered
         self._places = np.empty(0, np.int32)
         self._taken = np.empty((5, 0), np.int32)
+        self._progress = memoryview(np.zeros(4, np.int64))
         self._one_plan = False
         """Whether all chosen events of the window have the same plan."""
         self._passed = (-1, 0)
@@ -200,7 +214,7 @@ class RowEventReader(Generic[Odd]):
         if len(self._places) < count:
             self._places = np.empty(count + count // 8, np.int32)
             self._taken = np.empty((5, len(self._places)), np.int32)
-        progress = memoryview(np.zeros(4, np.int64))
+        progress = self._progress
         by_table = self.selector.selection.by_table
         code = kernel.runs.choose(
             memoryview(followed.window.index.types), _ARE_ROWS, memoryview(lanes.event_plan),
