@@ -125,7 +125,7 @@ def test_runs_are_those_of_events(with_sides: bool) -> None:
         assert state_view.tolist() == state
         assert progress[1] == sum(changes for _, _, changes, _ in expected)
         assert bool(progress[2]) == any(own[5] > 0 for own, *_ in expected)
-        if with_sides:
+        if with_sides and images:
             both = zip(befores[: len(sides)].tolist(), afters[: len(sides)].tolist(), strict=True)
             assert list(both) == sides
             for side, half in enumerate(np.array(valid).reshape(2, -1)):

@@ -10,6 +10,7 @@ import numpy as np
 
 from gtidal.columnar import kernel
 from gtidal.columnar.codes import ShapeCode
+from gtidal.columnar.flat import own_numbers
 from gtidal.columnar.following import Followed
 from gtidal.columnar.memory import numbers_room
 from gtidal.columnar.plan import PlanBook
@@ -102,7 +103,7 @@ class Cells:
         self.image_keys = np.zeros(MOST_IMAGES, np.int64)
         self.heap = np.zeros(1 << 20, np.uint8)
         self.documents_scratch = memoryview(np.zeros(kernel.documents.SCRATCH_SIZE, np.int64))
-        self._progress = memoryview(np.zeros(4, np.int64))
+        self._progress = own_numbers(0, 0, 0, 0)
         self._heap_used = 0
 
     # --- images
@@ -262,7 +263,7 @@ def count_rows(followed: Followed, places: Array, book: PlanBook, file: str) -> 
     """How many rows each of these events has."""
     events = RowEvents.at(followed, places)
     rows = np.zeros(events.total, np.int32)
-    progress = memoryview(np.zeros(4, np.int64))
+    progress = own_numbers(0, 0, 0, 0)
     while kernel.cells.count(
         memoryview(followed.window.data),
         memoryview(events.starts),

@@ -1,4 +1,5 @@
-"""Small questions about flat arrays, answered without the modules that NumPy's set functions load."""
+"""Flat arrays: numbers that a thread has for itself, and small questions, answered without the modules that NumPy's set
+functions load."""
 
 from __future__ import annotations
 
@@ -8,6 +9,17 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, Any]
+_CACHE_LINES = 16
+"""Numbers in two lines of a processor's cache: some processors fetch two at a time."""
+
+
+def own_numbers(*numbers: int) -> memoryview:
+    """Numbers that the kernel writes again and again. Nothing else is in the same lines of the processor's caches, for a
+    thread that writes there would wait each time for one that writes beside it: that made a loop four times slower."""
+    array = np.zeros(len(numbers) + 2 * _CACHE_LINES, np.int64)
+    own = array[_CACHE_LINES : _CACHE_LINES + len(numbers)]
+    own[:] = numbers
+    return memoryview(own)
 
 
 def distinct(values: Array) -> Array:

@@ -15,7 +15,8 @@ import numpy as np
 
 from gtidal.columnar import kernel
 from gtidal.columnar.codes import NONE, STATEMENT_WORDS, TXN_FIELDS, Role, Txn
-from gtidal.columnar.flat import is_one_of
+from gtidal.columnar.event_lanes import Lanes
+from gtidal.columnar.flat import is_one_of, own_numbers
 from gtidal.columnar.plan import PlanBook, printable
 from gtidal.columnar.statements import Statement, statement_of
 from gtidal.columnar.transaction_numbers import tag_of, transaction_numbers
@@ -89,50 +90,6 @@ _WORDS = memoryview(
 )
 
 
-class Lanes:
-    """The kernel's outputs for one window. Arrays grow when they are full."""
-
-    def __init__(self, events: int) -> None:
-        self.event_txn = np.zeros(events, np.int32)
-        self.event_plan = np.full(events, -1, np.int32)
-        self.event_start = np.zeros(events, np.int32)
-        self.event_end = np.zeros(events, np.int32)
-        self.event_before = np.zeros(events, np.int32)
-        self.event_after = np.zeros(events, np.int32)
-        self.event_query = np.zeros(events, np.int32)
-        self.txn = np.zeros((TXN_FIELDS, max(64, min(events // 3, 1 << 17))), np.int64)
-        """A row for each field, a column for each transaction."""
-        self.tables = np.zeros(max(256, min(events, 1 << 18)), np.int32)
-        self.heap = np.zeros(max(1 << 14, min(48 * events, 1 << 23)), np.uint8)
-        self.query_start = np.zeros(1024, np.int32)
-        self.query_size = np.zeros(1024, np.int32)
-        self._views: tuple[memoryview, ...] = ()
-
-    NAMES = ("event_txn", "event_plan", "event_start", "event_end", "event_before", "event_after", "event_query", "txn",
-             "tables", "heap", "query_start", "query_size")  # fmt: skip
-
-    def views(self) -> tuple[memoryview, ...]:
-        """All of them, for the kernel."""
-        if not self._views:
-            self._views = tuple(memoryview(getattr(self, name).reshape(-1)) for name in self.NAMES)
-        return self._views
-
-    def grow(self, transactions: int, tables: int, heap: int, texts: int) -> None:
-        """Twice the room where more than half of it is used; everywhere, if that is so nowhere."""
-        used = {
-            "txn": transactions,
-            "tables": tables,
-            "heap": heap,
-            "query_start": texts,
-            "query_size": texts,
-        }
-        self._views = ()
-        short = [name for name, count in used.items() if 2 * count > getattr(self, name).shape[-1]]
-        for name in short or used:
-            array = getattr(self, name)
-            setattr(self, name, np.concatenate((array, np.zeros_like(array)), axis=-1))
-
-
 @dataclass(slots=True)
 class Followed:
     """What is known of a window's events, up to ``events``."""
@@ -200,8 +157,8 @@ class Follower:
         self.maps_at_begin = [0]
         self.maps_at_end = [0]
         """The maps in force where the last transaction began, and behind the first one that ended, for ``rewind``."""
-        self._state = memoryview(np.zeros(8, np.int64))
-        self._progress = memoryview(np.zeros(4, np.int64))
+        self._state = own_numbers(0, 0, 0, 0, 0, 0, 0, 0)
+        self._progress = own_numbers(0, 0, 0, 0)
         self._format: Format | None = None
         self._roles = memoryview(bytes(256))
         self._fragments = Fragments()

@@ -15,6 +15,7 @@ from gtidal.columnar.arrays import Array, Texts, from_values
 from gtidal.columnar.arrow_types import GEOMETRY, VECTOR, holds_text, list_of, logical_type, spark_type
 from gtidal.columnar.cells import FULL, ColumnCells, Images
 from gtidal.columnar.codes import ShapeCode, State
+from gtidal.columnar.flat import own_numbers
 from gtidal.columnar.memory import offsets_room, room
 from gtidal.columnar.plan import Plan, PlanBook
 from gtidal.columnar.schemas import STRING, VARIANT
@@ -74,7 +75,7 @@ class Lane:
         self.images = images
         self.room = Room()
         self._metadata_room = Room()
-        self._progress = memoryview(np.zeros(2, np.int64))
+        self._progress = own_numbers(0, 0)
         self.labels: list[bytes] = []
         # An integer can be made as wide as it is wanted at once.
         both = self.own in BYTE_SIZE and wanted in BYTE_SIZE
@@ -253,7 +254,7 @@ class Columns:
             self._ways.numbers[number, 7] = len(labels)
             labels += lane.labels
         self._labels = Labels(labels)
-        self._progress = memoryview(np.zeros(2, np.int64))
+        self._progress = own_numbers(0, 0)
 
     def make(self, block: Block) -> list[pa.Array]:
         flat = iter(self._made(block) if self._flat else ())

@@ -19,7 +19,7 @@ import numpy as np
 from gtidal.columnar import kernel
 from gtidal.columnar.cells import NOT_OURS, RowEvents
 from gtidal.columnar.codes import NONE, ShapeCode, Txn
-from gtidal.columnar.flat import is_one_of, lane_of, numbers_at
+from gtidal.columnar.flat import is_one_of, lane_of, numbers_at, own_numbers
 from gtidal.columnar.following import ASK, DONE, FULL, IS_ROWS, OPEN, TABLE, Followed, Follower
 from gtidal.columnar.plan import PlanBook
 from gtidal.columnar.windows import Array, Place, Window, WindowReader
@@ -499,7 +499,7 @@ class RowChecker:
         self._image_cell = memoryview(np.zeros(IMAGES, np.int32))
         self._image_event = memoryview(np.zeros(IMAGES, np.int32))
         self._image_plan = memoryview(np.zeros(IMAGES, np.int32))
-        self._progress = memoryview(np.zeros(4, np.int64))
+        self._progress = own_numbers(0, 0, 0, 0)
 
     def first_bad(self, found: Ordinary) -> int | None:
         """The place of the first event with a row that does not decode, or of a table map that has no columns."""

@@ -18,6 +18,7 @@ import numpy as np
 
 from gtidal.columnar import kernel
 from gtidal.columnar.codes import NONE
+from gtidal.columnar.flat import own_numbers
 from gtidal.columnar.index import ALL_GTIDS, GtidFilter, Index
 from gtidal.errors import DecodeError, GtidalError, Truncated
 from gtidal.events.control import PreviousGtids, Rotate
@@ -116,7 +117,7 @@ class WindowReader:
         self.misplaced = 0
         """How many events of the last window tell another place than theirs in ``log_pos``."""
         self._gtids = gtids
-        self._progress = memoryview(np.zeros(5, np.int64))
+        self._progress = own_numbers(0, 0, 0, 0, 0)
         self._index = Index(max(window // 40, 64))
         self._buffer = np.zeros(window + (1 << 16), np.uint8)
         self._have = 0  # bytes in the buffer
@@ -555,7 +556,7 @@ class WindowReader:
     ) -> tuple[Window | None, int]:
         data = np.frombuffer(bytes(buffer), np.uint8)
         index = Index(max(len(data) // 19 + 1, 1) if len(data) < 1 << 20 else len(data) // 40)
-        progress = memoryview(np.zeros(5, np.int64))
+        progress = own_numbers(0, 0, 0, 0, 0)
         code = kernel.walk.walk(
             memoryview(data), 0, len(data), HEADER_SIZE, 0, memoryview(np.zeros(256, np.uint8)), *index.walked, 0, *ALL_GTIDS,
             progress,

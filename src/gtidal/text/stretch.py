@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gtidal.columnar import kernel
+from gtidal.columnar.flat import own_numbers
 from gtidal.columnar.index import ALL_GTIDS, Index
 from gtidal.errors import GtidalError
 from gtidal.events.format import Format, FormatDescription, StartV3
@@ -55,7 +56,7 @@ class Stretch:
         self.format: Format = decoder.format
         self.file = decoder.file
         self.index = index = Index(max((len(source) - offset) // _USUAL_EVENT, 64))
-        progress = memoryview(np.zeros(8, np.int64))
+        progress = own_numbers(0, 0, 0, 0, 0, 0, 0, 0)
         compare = 2 if compare_checksums else 1
         self.code: int = kernel.walk.walk(
             self.data, offset, len(source), HEADER_SIZE, compare if self.format.has_checksums else 0,
@@ -121,7 +122,7 @@ class Buffers(local):
         self.out = spare.take()
         self.scratch = np.zeros(_SCRATCH, np.uint8)
         self.work = memoryview(np.zeros(16, np.int64))
-        self.progress = memoryview(np.zeros(8, np.int64))
+        self.progress = own_numbers(0, 0, 0, 0, 0, 0, 0, 0)
 
     def taken(self, size: int) -> memoryview | bytes:
         """The text in ``out``, which stays as it is: what follows is written elsewhere."""

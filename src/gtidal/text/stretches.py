@@ -17,6 +17,7 @@ import numpy as np
 
 from gtidal.columnar import kernel
 from gtidal.columnar.codes import Role
+from gtidal.columnar.flat import own_numbers
 from gtidal.columnar.following import roles_of
 from gtidal.columnar.selection import flat_filter
 from gtidal.errors import GtidalError
@@ -118,7 +119,7 @@ class StretchPrinter:
         self._state = memoryview(np.zeros(16, np.int64))
         self._maps = memoryview(np.zeros(2 + 2 * _MOST_TABLES, np.int64))
         self._fields = memoryview(np.zeros(16, np.int64))
-        self._progress = memoryview(np.zeros(8, np.int64))
+        self._progress = own_numbers(0, 0, 0, 0, 0, 0, 0, 0)
         self._forget_all()
         printer.print_inner = self._print_inner
 

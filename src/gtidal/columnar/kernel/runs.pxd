@@ -30,6 +30,11 @@ cpdef int number(
     long long[::1] firsts, long long[::1] state
 ) noexcept
 
+@cython.locals(byte=cython.longlong, bits=cython.int, k=cython.longlong)
+cdef inline void put_bits(
+    const int *images, long long count, unsigned char *out, long long at, long long size
+) noexcept nogil
+
 @cython.locals(
     runs=cython.longlong, total=cython.longlong, there=cython.longlong, events=cython.longlong,
     transactions=cython.longlong, sides=cython.longlong, image=cython.longlong, number=cython.longlong,

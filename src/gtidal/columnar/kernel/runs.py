@@ -104,6 +104,15 @@ def number(transactions, positions, changes, runs, firsts, state):
         return 0
 
 
+def put_bits(images, count, out, at, size):
+    """A bit for each image that is there, in ``size`` bytes from ``at`` on."""
+    for byte in range(size):
+        bits = 0
+        for k in range(8 * byte, min(8 * byte + 8, count)):
+            bits |= (images[k] >= 0) << (k & 7)
+        out[at + byte] = bits
+
+
 def find(
     image_event, images, places, types, operations, event_txn, event_plan, event_query, positions, state, found, sizes,
     befores, afters, valid, progress,
@@ -130,8 +139,6 @@ def find(
             return 1
         if sides and (sides < images or 8 * half < images):
             return 1
-        for k in range(2 * half):
-            valid[k] = 0
         image = 0
         while image < images:
             number = image_event[image]
@@ -166,9 +173,6 @@ def find(
                     for k in range(changes):
                         befores[total + k] = image + k
                         afters[total + k] = -1
-                for k in range(total, total + changes):
-                    valid[k >> 3] |= (operation != 0) << (k & 7)
-                    valid[half + (k >> 3)] |= (operation < 2) << (k & 7)
             found[runs] = image
             found[images + runs] = place
             found[2 * images + runs] = operation
@@ -184,6 +188,9 @@ def find(
             total += changes
             runs += 1
             image = last
+        if sides:
+            put_bits(machine.words(befores), total, machine.room(valid), 0, half)
+            put_bits(machine.words(afters), total, machine.room(valid), half, half)
         progress[0] = runs
         progress[1] = total
         progress[2] = texts

@@ -20,6 +20,7 @@ from gtidal.columnar.arrays import (
     variants,
 )
 from gtidal.columnar.cells import FULL, TOO_LARGE, Images
+from gtidal.columnar.flat import own_numbers
 from gtidal.columnar.following import Followed
 from gtidal.columnar.memory import offsets_room, room
 from gtidal.columnar.plan import PlanBook, key_names, printable
@@ -82,7 +83,7 @@ class ChangeReader(RowEventReader[Odd]):
         self._keys = PlanKeys(book)
         self._encoders: dict[int, ImageEncoder] = {}
         self._scratch = memoryview(np.zeros(kernel.variant.SCRATCH_SIZE, np.int64))
-        self._progress = memoryview(np.zeros(4, np.int64))
+        self._progress = own_numbers(0, 0, 0, 0)
         self._value_room = self._metadata_room = 1 << 20
 
     def image_batch(self, followed: Followed, images: Images, skipped: Array | None) -> pa.RecordBatch | None:

@@ -19,6 +19,7 @@ from gtidal.columnar import kernel
 from gtidal.columnar.arrays import Array
 from gtidal.columnar.cells import Cells, Images, RowEvents, count_rows, reference_rows
 from gtidal.columnar.codes import Txn
+from gtidal.columnar.flat import own_numbers
 from gtidal.columnar.following import IS_ROWS, Followed
 from gtidal.columnar.memory import numbers_room, room
 from gtidal.columnar.plan import PlanBook
@@ -54,8 +55,10 @@ class RowNumbers:
     """Numbers the changes of a transaction: 0, 1, 2 …, across blocks and windows."""
 
     def __init__(self) -> None:
-        self._state = memoryview(np.array([-1, 0], np.int64))
-        self._progress = memoryview(np.zeros(5, np.int64))
+        self._state = own_numbers(-1, 0)
+        self._progress = own_numbers(0, 0, 0, 0, 0)
+        self._found = np.empty(0, np.int32)
+        self._sizes = np.empty(0, np.int64)
 
     @property
     def state(self) -> tuple[int, int]:
@@ -67,13 +70,15 @@ class RowNumbers:
         self._state[0], self._state[1] = state
 
     def find(self, followed: Followed, images: Images, *, with_sides: bool) -> ImageRuns:
-        """The runs of these images. ``with_sides``: with the images before and after of each change."""
+        """The runs of these images, until others are asked for. ``with_sides``: with the images before and after of each
+        change."""
         lanes, count = followed.lanes, images.count
         sides = count if with_sides else 0
-        lanes_of_runs = numbers_room(6 * count + 2 * sides, np.int32)
-        found = lanes_of_runs[: 6 * count]
-        befores, afters = lanes_of_runs[6 * count :].reshape(2, sides)
-        sizes = numbers_room(3 * count)
+        if 3 * count > len(self._sizes):
+            most = count + count // 4
+            self._found, self._sizes = np.empty(8 * most, np.int32), np.empty(3 * most, np.int64)
+        found, sizes = self._found[: 6 * count], self._sizes[: 3 * count]
+        befores, afters = self._found[6 * count : 6 * count + 2 * sides].reshape(2, sides)
         valid = room(2 * ((sides + 7) >> 3)) if sides else _NO_BYTES
         progress = self._progress
         code = kernel.runs.find(
@@ -147,7 +152,7 @@ class RowEventReader(Generic[Odd]):
         self._numbered = numbered
         self._places = np.empty(0, np.int32)
         self._taken = np.empty((5, 0), np.int32)
-        self._progress = memoryview(np.zeros(4, np.int64))
+        self._progress = own_numbers(0, 0, 0, 0)
         self._one_plan = False
         """Whether all chosen events of the window have the same plan."""
         self._passed = (-1, 0)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
 from gtidal.columnar import kernel
 from gtidal.columnar.arrays import Array, constant, no_texts
 from gtidal.columnar.codes import OUTCOMES, TXN_FIELDS, Txn
+from gtidal.columnar.flat import own_numbers
 from gtidal.columnar.following import Followed
 from gtidal.columnar.plan import Plan, PlanBook, printable
 from gtidal.columnar.schemas import BIGINT, STRING, TIMESTAMP
@@ -169,7 +169,7 @@ class _Call:
             if name in labelled:
                 first, texts = labelled[name]
                 self._ways.numbers[number, [2, 7]] = len(texts), first
-        self._progress = memoryview(np.zeros(1, np.int64))
+        self._progress = own_numbers(0)
 
     def make(self, followed: Followed, runs: Runs) -> dict[str, pa.Array]:
         index, lanes, rows = followed.window.index, followed.lanes, runs.rows
