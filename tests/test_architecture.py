@@ -21,7 +21,7 @@ ROWS = (
     ("log",),
     ("columnar",),
     ("sources",),
-    ("requests",),
+    ("requests", "parallel"),
     ("live",),
     ("views", "planning", "archiving"),
     ("spark", "text"),

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import gtidal
-from gtidal import views
+from gtidal import parallel
 from gtidal.columnar import kernel, modes
 from gtidal.columnar.codes import MODES
 from gtidal.columnar.modes import BadRegion, schema_in_mode, view_in_mode
@@ -216,7 +216,7 @@ def test_threads_do_not_matter(view: str, tmp_path: Path, monkeypatch: pytest.Mo
     path = written(tmp_path, data)
     expected = read(view, path, mode="PERMISSIVE", threads=1)
     assert sum(row["_corrupt"] is not None for row in expected) == 4
-    monkeypatch.setattr(views, "_STRETCH", 2000)
+    monkeypatch.setattr(parallel, "STRETCH", 2000)
     assert read(view, path, mode="PERMISSIVE", threads=3) == expected
 
 

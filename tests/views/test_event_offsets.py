@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import gtidal
-from gtidal import views
+from gtidal import parallel, views
 from gtidal.columnar.splitting import Boundaries
 from gtidal.columnar.windows import WindowReader
 from gtidal.errors import DecodeError
@@ -113,7 +113,7 @@ def test_offsets_and_filters(read: Any, option: str) -> None:
 
 
 def test_several_files_in_parts_and_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(views, "_STRETCH", 900)
+    monkeypatch.setattr(parallel, "STRETCH", 900)
     every = events(SHOP)
     for offset in offsets([row for row in every if row["file"] == FILE], 7):
         here = f"{FILE}:{offset}"

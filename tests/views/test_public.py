@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from pyspark.sql import types as spark
 from pyspark.sql.pandas.types import to_arrow_schema
 
 import gtidal
-from gtidal import views
+from gtidal import parallel, views
 from gtidal.errors import UsageError
 from gtidal.events.mariadb import MariadbGtidEvent
 from gtidal.events.transaction import Xid
@@ -184,11 +186,29 @@ def test_types_and_servers() -> None:
 @pytest.mark.parametrize("threads", [2, 3])
 def test_threads_change_nothing(view: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = rows(view, threads=1)
-    monkeypatch.setattr(views, "_STRETCH", 6000)
+    monkeypatch.setattr(parallel, "STRETCH", 6000)
     tasks = [(file, views_stretch()) for file in views.find_logs(SHOP)]
-    cuts = list(views._stretches(tasks, scan_of(view), threads))
+    cuts = list(parallel._stretches(tasks, scan_of(view), threads))
     assert len(cuts) > 6
     assert rows(view, threads=threads) == expected
+
+
+LEAVE = """
+import subprocess
+import sys
+import gtidal
+from gtidal import parallel
+parallel.STRETCH, parallel.HANDED_OVER, parallel.READ_AHEAD = 6000, 1, 1
+reader = gtidal.changes(sys.argv[1], threads=2)
+print(reader.read_next_batch().num_rows > 0, flush=True)
+"""
+
+
+def test_who_leaves_early_does_not_wait() -> None:
+    """Threads that nobody takes batches from any more do not keep the process."""
+    command = [sys.executable, "-c", LEAVE, str(SHOP)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("True\n", "", 0)
 
 
 def views_stretch() -> Any:
@@ -218,7 +238,7 @@ def test_threads_change_nothing_in_the_corpus(log: Any, monkeypatch: pytest.Monk
         return found, None
 
     expected = outcome(1)
-    monkeypatch.setattr(views, "_STRETCH", 3000)
+    monkeypatch.setattr(parallel, "STRETCH", 3000)
     assert outcome(2) == expected
 
 

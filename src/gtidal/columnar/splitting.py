@@ -26,6 +26,8 @@ from gtidal.log.decoder import FIRST_EVENT, MAX_EVENT_SIZE
 from gtidal.log.resync import Prover, claimed_start
 from gtidal.log.transactions import statement_kind
 
+LOOK = 1 << 14
+"""A reader that only looks for boundaries needs no larger window."""
 _PROBE = 1 << 14
 _LARGEST_PROBE = 1 << 24
 """An event that is longer is not used to prove a boundary: the next one will do."""
