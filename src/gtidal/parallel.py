@@ -1,7 +1,11 @@
 """Logs read by several threads: each takes a stretch, reads it and takes the next; batches are given out in order.
 
 A log is cut where transactions begin (``columnar.splitting``); a stretch must end exactly where the next one begins, or its
-reader raises. The kernel needs no lock of Python's, and what threads say to each other is said once for some megabytes.
+reader raises. The kernel needs no lock of Python's.
+
+Whoever wants the batches is one of the threads: while the batch that comes next is not there yet, it reads a stretch
+itself. What it reads when its turn is, it has at once, in memory that is still in the processor's cache, and nobody has to
+be woken up for it.
 """
 
 from __future__ import annotations
@@ -11,11 +15,11 @@ from collections import deque
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from queue import SimpleQueue
 from threading import Condition, Lock, Thread
 
 import pyarrow as pa
 
+from gtidal.columnar.memory import keeping
 from gtidal.columnar.scanning import LogScan, Scan, Stretch, View
 from gtidal.columnar.splitting import LOOK, split
 from gtidal.columnar.windows import WindowReader
@@ -26,9 +30,7 @@ Task = tuple[LogFile, Stretch]
 
 STRETCH = 15 << 18
 """A thread reads at least so much at a time, a window; its batches wait for those before them."""
-HANDED_OVER = 16 << 20
-"""A thread gives its batches away by so many bytes, and at the end of a stretch."""
-READ_AHEAD = 128 << 20
+READ_AHEAD = 160 << 20
 """Bytes of batches that may wait, of all threads together. One transaction may be larger than that."""
 
 
@@ -38,25 +40,28 @@ def is_worth_it(tasks: list[Task]) -> bool:
 
 
 def read(view: View, tasks: list[Task], scan: Scan, threads: int) -> Iterator[pa.RecordBatch]:
-    """Stretches read by several threads, given out in order."""
+    """Stretches read by several threads, of which the caller's is one; given out in order."""
     todo = _stretches(tasks, scan, threads)
     stretches = Stretches(todo, threads)
-    workers = [Worker(view, scan, stretches) for _ in range(threads)]
+    helpers = [Helper(StretchReader(view, scan), stretches) for _ in range(threads - 1)]
+    own = StretchReader(view, scan)
 
     def stop() -> None:
         stretches.close()
-        for worker in workers:
-            if worker.ident is not None:
-                worker.join()
+        for helper in helpers:
+            if helper.ident is not None:
+                helper.join()
 
     atexit.register(stop)  # who leaves with half a log read does not wait for the rest of it
     try:
-        for worker in workers:
-            worker.start()
-        yield from stretches
+        with keeping():
+            for helper in helpers:
+                helper.start()
+            yield from _in_order(stretches, own)
     finally:
         atexit.unregister(stop)
         stop()
+        own.close()
         todo.close()
 
 
@@ -77,155 +82,202 @@ def _stretches(tasks: list[Task], scan: Scan, threads: int) -> Generator[Task, N
         yield file, replace(whole, start=start)
 
 
+def _in_order(stretches: Stretches, reader: StretchReader) -> Iterator[pa.RecordBatch]:
+    """All batches. While the next one is not there, the caller's thread makes another that comes later."""
+    own: Iterator[pa.RecordBatch] = iter(())
+    filled: Pipe | None = None
+    """Where the batches go that are made here, while those before them are not given out."""
+    while True:
+        first = stretches.first()
+        if first is not None and first is not filled and first.is_ready:
+            if (batch := first.get()) is not None:
+                yield batch
+            else:
+                stretches.drop_first()
+        elif filled is None:
+            if (task := stretches.take(wait=False)) is not None:
+                file, stretch, filled = task
+                own = reader.read(file, stretch)
+            elif (
+                first := stretches.first()
+            ) is not None:  # another thread may have taken the last one just now
+                first.wait()
+            else:
+                return
+        elif first is filled:
+            yield from filled.rest()
+            yield from own
+            stretches.drop_first()
+            filled = None
+        elif filled.is_full:
+            assert first is not None
+            first.wait()
+        elif filled.fill_from(own):
+            filled = None
+
+
 class Closed(Exception):
     """Nobody waits for these batches any more."""
 
 
 class Pipe:
-    """The batches of one stretch on their way from the thread that reads it: some at a time, since threads that wake each
-    other up for every batch lose more time than they save. Those that wait have about ``room`` bytes. An error comes
-    behind the batches that were made before it."""
+    """The batches of one stretch on their way from the thread that reads it. Those that wait have about ``room`` bytes. An
+    error comes behind the batches that were made before it."""
 
     def __init__(self, room: int) -> None:
         self._room = room
         self._changed = Condition()
-        self._made: list[pa.RecordBatch] = []
-        self._made_size = 0
-        self._waiting: list[pa.RecordBatch] = []
+        self._waiting: deque[tuple[pa.RecordBatch, int]] = deque()
         self._size = 0
         self._ended = self._closed = False
         self._error: BaseException | None = None
 
-    def put(self, batch: pa.RecordBatch) -> None:
-        self._made.append(batch)
-        # What it holds of memory, which is told much faster than ``nbytes``.
-        self._made_size += batch.get_total_buffer_size()
-        if self._made_size >= min(HANDED_OVER, self._room):
-            with self._changed:
-                self._changed.wait_for(lambda: self._size < self._room or self._closed)
-                self._hand_over()
-        if self._closed:
-            raise Closed
+    # --- for who fills it
 
-    def _hand_over(self) -> None:
-        self._waiting += self._made
-        self._size += self._made_size
-        self._made, self._made_size = [], 0
-        self._changed.notify_all()
+    @property
+    def is_full(self) -> bool:
+        return self._size >= self._room
+
+    def fill_from(self, batches: Iterator[pa.RecordBatch]) -> bool:
+        """Put the next batch here; whether there was none any more."""
+        try:
+            batch = next(batches, None)
+        except BaseException as error:
+            self.end(error)
+            if not isinstance(error, Exception):
+                raise  # who presses Ctrl-C does not want to wait for the batches before
+            return True
+        if batch is None:
+            self.end()
+            return True
+        self._put(batch)
+        return False
+
+    def fill(self, batches: Iterator[pa.RecordBatch]) -> None:
+        """Put all batches here, when there is room."""
+        while not self.fill_from(batches):
+            if self.is_full:
+                with self._changed:
+                    self._changed.wait_for(lambda: not self.is_full or self._closed)
+            if self._closed:
+                raise Closed
+
+    def _put(self, batch: pa.RecordBatch) -> None:
+        size = (
+            batch.get_total_buffer_size()
+        )  # of memory that it holds, which is told much faster than ``nbytes``
+        with self._changed:
+            self._waiting.append((batch, size))
+            self._size += size
+            self._changed.notify_all()
 
     def end(self, error: BaseException | None = None) -> None:
         with self._changed:
             self._ended, self._error = True, error
-            self._hand_over()
+            self._changed.notify_all()
+
+    # --- for who takes from it
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether ``get`` would not wait."""
+        return bool(self._waiting) or self._ended
+
+    def wait(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self.is_ready)
+
+    def get(self) -> pa.RecordBatch | None:
+        """The next batch; None: that were all. Raises the error that ended them."""
+        with self._changed:
+            if self._waiting:
+                batch, size = self._waiting.popleft()
+                self._size -= size
+                self._changed.notify_all()
+                return batch
+        if self._error is not None:
+            raise self._error
+        return None
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """Those that wait."""
+        while self._waiting:
+            yield self._waiting.popleft()[0]
 
     def close(self) -> None:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
 
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        ended = False
-        while not ended:
-            with self._changed:
-                self._changed.wait_for(lambda: self._waiting or self._ended)
-                batches, ended = self._waiting, self._ended
-                self._waiting, self._size = [], 0
-                self._changed.notify_all()
-            batches.reverse()
-            while batches:
-                yield batches.pop()  # and keep none: its memory is wanted again
-        if self._error is not None:
-            raise self._error
-
 
 class Stretches:
     """What is to be read: each thread takes the next stretch when it has read one. Not more are taken ahead of what was
-    given out than threads can work on. Their batches come in order."""
+    given out than threads can work on."""
 
     def __init__(self, todo: Iterator[Task], threads: int) -> None:
         self._todo = todo
-        self._room = max(STRETCH, READ_AHEAD // (threads + 1))
-        self._threads = threads
-        self._lock = Lock()
+        self._most = 2 * threads
+        self._room = max(STRETCH, READ_AHEAD // self._most)
+        self._changed = Condition(Lock())
         self._pipes: deque[Pipe] = deque()
-        self._order: SimpleQueue[Pipe | None] = SimpleQueue()
-        self._free: SimpleQueue[None] = SimpleQueue()
         self._closed = False
-        for _ in range(threads + 1):
-            self._free.put(None)
 
-    def take(self) -> tuple[LogFile, Stretch, Pipe] | None:
-        """The next stretch, and where its batches go; None: there is none."""
-        self._free.get()
-        with self._lock:
+    def take(self, *, wait: bool = True) -> tuple[LogFile, Stretch, Pipe] | None:
+        """The next stretch, and where its batches go; None: there is none, or none yet."""
+        with self._changed:
+            if wait:
+                self._changed.wait_for(lambda: len(self._pipes) < self._most or self._closed)
+            if len(self._pipes) >= self._most or self._closed:
+                return None
             pipe = Pipe(self._room)
             try:
-                task = None if self._closed else next(self._todo, None)
+                task = next(self._todo, None)
             except BaseException as error:
                 task = None
                 pipe.end(error)
-                self._add(pipe)
+                self._pipes.append(pipe)
             if task is None:
                 self._closed = True
-                self._free.put(None)  # the other threads hear it, too
-                self._order.put(None)
+                self._changed.notify_all()
                 return None
-            self._add(pipe)
+            self._pipes.append(pipe)
             return *task, pipe
 
-    def _add(self, pipe: Pipe) -> None:
-        self._pipes.append(pipe)
-        self._order.put(pipe)
+    def first(self) -> Pipe | None:
+        """The first one that is not given out; None: none is taken."""
+        with self._changed:
+            return self._pipes[0] if self._pipes else None
 
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        while (pipe := self._order.get()) is not None:
-            yield from pipe
+    def drop_first(self) -> None:
+        with self._changed:
             self._pipes.popleft()
-            self._free.put(None)
+            self._changed.notify()
 
     def close(self) -> None:
-        with self._lock:
+        with self._changed:
             self._closed = True
             for pipe in self._pipes:
                 pipe.close()
-            self._free.put(None)
+            self._changed.notify_all()
 
 
-class Worker(Thread):
+class StretchReader:
     """Reads stretches, with all that it has allocated and learnt for those before."""
 
-    def __init__(self, view: View, scan: Scan, stretches: Stretches) -> None:
-        super().__init__(name="gtidal", daemon=True)
+    def __init__(self, view: View, scan: Scan) -> None:
         self._view = view
         self._scan = scan
-        self._stretches = stretches
         self._opened: tuple[LogFile, LogScan] | None = None
 
-    def run(self) -> None:
-        try:
-            while (task := self._stretches.take()) is not None:
-                self._read_stretch(*task)
-        finally:
-            if self._opened is not None:
-                self._opened[1].reader.stream.close()
-
-    def _read_stretch(self, file: LogFile, stretch: Stretch, pipe: Pipe) -> None:
-        try:
-            for batch in self._view(self._scan_of(file, stretch)):
-                pipe.put(batch)
-        except BaseException as error:
-            pipe.end(error)
-        else:
-            pipe.end()
+    def read(self, file: LogFile, stretch: Stretch) -> Iterator[pa.RecordBatch]:
+        yield from self._view(self._scan_of(file, stretch))
 
     def _scan_of(self, file: LogFile, stretch: Stretch) -> LogScan:
         opened = self._opened
         if opened is not None and opened[0] == file and stretch.start is not None:
             opened[1].go_to(stretch)
             return opened[1]
-        if opened is not None:
-            self._opened = None
-            opened[1].reader.stream.close()
+        self.close()
         stream = file.open_raw()
         try:
             made = LogScan(stream, file.name, self._scan, stretch)
@@ -234,3 +286,26 @@ class Worker(Thread):
             raise
         self._opened = file, made
         return made
+
+    def close(self) -> None:
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened[1].reader.stream.close()
+
+
+class Helper(Thread):
+    """A thread that reads stretches as long as there are any."""
+
+    def __init__(self, reader: StretchReader, stretches: Stretches) -> None:
+        super().__init__(name="gtidal", daemon=True)
+        self._reader = reader
+        self._stretches = stretches
+
+    def run(self) -> None:
+        try:
+            while (task := self._stretches.take()) is not None:
+                file, stretch, pipe = task
+                with suppress(Closed):
+                    pipe.fill(self._reader.read(file, stretch))
+        finally:
+            self._reader.close()

@@ -198,7 +198,7 @@ import subprocess
 import sys
 import gtidal
 from gtidal import parallel
-parallel.STRETCH, parallel.HANDED_OVER, parallel.READ_AHEAD = 6000, 1, 1
+parallel.STRETCH, parallel.READ_AHEAD = 6000, 1
 reader = gtidal.changes(sys.argv[1], threads=2)
 print(reader.read_next_batch().num_rows > 0, flush=True)
 """

@@ -246,6 +246,7 @@ class WindowReader:
                 got = len(plain)
                 view[self._have : self._have + got] = plain
             else:
+                kernel.turns.end()
                 got = self.stream.readinto(view[self._have : size])  # type: ignore[attr-defined]  # raw streams have it
             self._ended = not got
             self._have += got
@@ -298,13 +299,10 @@ class WindowReader:
 
     def _walk_buffer(self, format: Format) -> tuple[int, int]:
         index = self._index
-        there = self._base + self._have
-        end = self._have
+        end = self._have if self.stop is None else max(0, min(self._have, self.stop - self._base))
         compare = 2 if self.verify_checksum else 1
         progress = self._progress
         progress[0] = progress[1] = progress[2] = progress[3] = progress[4] = 0
-        if self.stop is not None and self.stop < there:
-            end = max(0, self.stop - self._base)
         code = kernel.walk.walk(
             memoryview(self._buffer),
             0,

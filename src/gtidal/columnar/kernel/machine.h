@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "turns.h" /* of no function here, but every module has this header */
+
 #if defined(__GNUC__) || defined(__clang__)
 #define GTIDAL_INLINE static inline __attribute__((always_inline))
 #else

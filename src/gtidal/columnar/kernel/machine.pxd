@@ -1,6 +1,9 @@
 # cython: boundscheck=False, wraparound=False, initializedcheck=False
 from libc.string cimport memcpy
 
+cdef extern from "machine.h":
+    void gtidal_end_turn()
+
 cdef extern from "machine.h" nogil:
     unsigned int gtidal_crc32(const unsigned char *data, size_t size)
     void gtidal_copy(unsigned char *to, const unsigned char *origin, size_t size)
@@ -15,6 +18,9 @@ cdef extern from "machine.h" nogil:
     void gtidal_put_word(unsigned char *to, unsigned int number)
     void gtidal_put_long(unsigned char *to, unsigned long long number)
     unsigned long long gtidal_get_big(const unsigned char *data)
+
+cdef inline void end_turn() noexcept:
+    gtidal_end_turn()
 
 cdef inline long long crc32(const unsigned char[::1] data, long long pos, long long end) noexcept nogil:
     return gtidal_crc32(&data[pos], <size_t> (end - pos))

@@ -11,6 +11,11 @@ import zlib
 from gtidal.columns.jsonb import double_text
 
 
+def end_turn():
+    """This thread no longer holds Python's lock between two calls of the kernel (turns.h). Interpreted, there are no
+    turns."""
+
+
 def crc32(data, pos, end):
     """CRC-32 of ``data[pos:end]``."""
     return zlib.crc32(data[pos:end])

@@ -144,11 +144,12 @@ class ChangeReader(RowEventReader[Odd]):
             self.cells.cut(images, int(chosen[row]))
             return None
         count = len(chosen)
+        _, used, noted, _ = self._progress
         fields = [
             pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
             for data, offsets in (
-                (self._value, self._value_offsets),
-                (self._metadata, self._metadata_offsets),
+                (self._value[:used], self._value_offsets),
+                (self._metadata[:noted], self._metadata_offsets),
             )
         ]
         if self.images == "json":

@@ -1,0 +1,3 @@
+cimport gtidal.columnar.kernel.machine as machine
+
+cpdef void end() noexcept
