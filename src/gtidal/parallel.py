@@ -89,23 +89,20 @@ def _in_order(stretches: Stretches, reader: StretchReader) -> Iterator[pa.Record
     """Where the batches go that are made here, while those before them are not given out."""
     while True:
         first = stretches.first()
-        if first is not None and first is not filled and first.is_ready:
-            if (batch := first.get()) is not None:
-                yield batch
-            else:
+        if first is not None and first.is_ready:
+            yield from first.ready()
+            if first.is_over():
                 stretches.drop_first()
         elif filled is None:
             if (task := stretches.take(wait=False)) is not None:
                 file, stretch, filled = task
                 own = reader.read(file, stretch)
-            elif (
-                first := stretches.first()
-            ) is not None:  # another thread may have taken the last one just now
-                first.wait()
-            else:
+                continue
+            first = stretches.first()  # another thread may have taken the last one just now
+            if first is None:
                 return
+            first.wait()
         elif first is filled:
-            yield from filled.rest()
             yield from own
             stretches.drop_first()
             filled = None
@@ -180,29 +177,32 @@ class Pipe:
 
     @property
     def is_ready(self) -> bool:
-        """Whether ``get`` would not wait."""
+        """Whether there are batches, or will be none any more."""
         return bool(self._waiting) or self._ended
 
     def wait(self) -> None:
+        """Until it is ready."""
         with self._changed:
             self._changed.wait_for(lambda: self.is_ready)
 
-    def get(self) -> pa.RecordBatch | None:
-        """The next batch; None: that were all. Raises the error that ended them."""
-        with self._changed:
-            if self._waiting:
-                batch, size = self._waiting.popleft()
-                self._size -= size
-                self._changed.notify_all()
-                return batch
-        if self._error is not None:
-            raise self._error
-        return None
-
-    def rest(self) -> Iterator[pa.RecordBatch]:
-        """Those that wait."""
+    def ready(self) -> Iterator[pa.RecordBatch]:
+        """The batches that are there."""
         while self._waiting:
-            yield self._waiting.popleft()[0]
+            yield self._get()  # and keep none: its memory is wanted again
+
+    def _get(self) -> pa.RecordBatch:
+        with self._changed:
+            batch, size = self._waiting.popleft()
+            self._size -= size
+            self._changed.notify_all()
+        return batch
+
+    def is_over(self) -> bool:
+        """Whether those were all. Raises the error that ended them."""
+        over = self._ended and not self._waiting
+        if over and self._error is not None:
+            raise self._error
+        return over
 
     def close(self) -> None:
         with self._changed:
