@@ -74,8 +74,8 @@ class Ways:
         self.numbers = np.zeros((len(ways), WAY_SIZE), np.int64)
         for number, way in enumerate(ways):
             self.numbers[number, :3] = way
-        self._widths = np.array(widths, np.int64)
-        self._is_text = self._widths == 0
+        self._flat = memoryview(self.numbers.reshape(-1))
+        self._widths = widths
 
     def make(
         self,
@@ -86,28 +86,41 @@ class Ways:
     ) -> list[Flat]:
         """What ``call`` makes of the ways and of room for the columns; it gives the number of the column whose text has
         too little, or None. ``texts``: room for the text of each column, and ``larger`` more of it."""
-        numbers = self.numbers
-        sizes = np.empty((len(numbers), 3), np.int64)  # of values, bitmap, and room for text
-        sizes[:, 0] = np.where(self._is_text, 4 * (rows + 1), self._widths * rows)
-        sizes[:, 1] = (rows + 7) >> 3
-        sizes[:, 2] = texts()
+        rooms = texts()
         while True:
-            places = (sizes + 63) & -64
-            ends = np.cumsum(places).reshape(places.shape)
-            numbers[:, 3:6] = ends - places
-            numbers[:, 6] = numbers[:, 5] + sizes[:, 2]
-            out = room(int(ends[-1, -1]))
-            short = call(memoryview(numbers.reshape(-1)), memoryview(out))
+            out = room(self._lay_out(rows, rooms))
+            short = call(self._flat, memoryview(out))
             if short is None:
-                break
-            sizes[short, 2] = larger(short, int(sizes[short, 2]))
-        whole = pa.py_buffer(out)
-        return [
-            Flat(
-                rows,
-                whole.slice(way[3], size[0]),
-                whole.slice(way[4], size[1]) if way[8] else None,
-                whole.slice(way[5], way[9]),
+                return self._made(rows, out)
+            rooms[short] = larger(short, rooms[short])
+
+    def _lay_out(self, rows: int, rooms: list[int]) -> int:
+        """Say where the values, bitmap and text of each column go; gives where the last one ends. In plain numbers: they are
+        few, and NumPy takes longer for each of its calls."""
+        numbers = self._flat
+        bitmap = ((rows + 7) >> 3) + 63 & -64
+        end, at = 0, 3
+        for width, text in zip(self._widths, rooms, strict=True):
+            numbers[at] = end
+            end += self._size(width, rows) + 63 & -64
+            numbers[at + 1] = end
+            end += bitmap
+            numbers[at + 2], numbers[at + 3] = end, end + text
+            end += text + 63 & -64
+            at += WAY_SIZE
+        return end
+
+    def _size(self, width: int, rows: int) -> int:
+        """Of a column's values; of text, these are offsets."""
+        return width * rows if width else 4 * (rows + 1)
+
+    def _made(self, rows: int, out: Array) -> list[Flat]:
+        whole, bits = pa.py_buffer(out), (rows + 7) >> 3
+        made = []
+        for width, way in zip(self._widths, self.numbers.tolist(), strict=True):
+            _, _, _, values, bitmap, text, _, _, nulls, used = way
+            mask = whole.slice(bitmap, bits) if nulls else None
+            made.append(
+                Flat(rows, whole.slice(values, self._size(width, rows)), mask, whole.slice(text, used))
             )
-            for way, size in zip(numbers.tolist(), sizes.tolist(), strict=True)
-        ]
+        return made

@@ -90,6 +90,8 @@ class Stamps:
         self._same: dict[str, str] = {}
         """Columns whose text is the same for all plans, as all tables of one schema have it."""
         self._calls: dict[tuple[str, ...], _Call] = {}
+        self._shares: dict[tuple[object, ...], tuple[list[tuple[str, str | None]], _Call | None]] = {}
+        """What ``_share`` gave, by what it depends on."""
         self._labels = Labels([])
         self._first_label: dict[str, int] = {}
         self._learn()
@@ -110,29 +112,34 @@ class Stamps:
                 texts += self._known[name]
         self._labels = Labels(texts)
         self._calls.clear()
+        self._shares.clear()
 
     def make(self, followed: Followed, runs: Runs, without: Collection[str] = ()) -> dict[str, pa.Array]:
         """The columns of these runs; ``without`` those that are made elsewhere."""
         if self._learned < len(self._plans):
             self._learn()
-        made: dict[str, pa.Array] = {}
-        asked = []
-        for name in self._names:
-            if name in without:
-                continue
-            if name == "file":
-                made[name] = constant(self._file, runs.rows)
-            elif name == "xa" and not followed.has_xa:
-                made[name] = no_texts(runs.rows)
-            elif name == "outcome" and followed.all_committed:
-                made[name] = constant(OUTCOMES[0], runs.rows)
-            elif name in self._same:
-                made[name] = constant(self._same[name], runs.rows)
-            else:
-                asked.append(name)
-        if asked:
-            made.update(self._call(tuple(asked)).make(followed, runs))
+        known = followed.has_xa, followed.all_committed, *without
+        if known not in self._shares:
+            self._shares[known] = self._share(followed, without)
+        same, call = self._shares[known]
+        rows = runs.rows
+        made = {name: no_texts(rows) if text is None else constant(text, rows) for name, text in same}
+        if call is not None:
+            made.update(call.make(followed, runs))
         return made
+
+    def _share(
+        self, followed: Followed, without: Collection[str]
+    ) -> tuple[list[tuple[str, str | None]], _Call | None]:
+        """The columns that have one text everywhere, None for nulls; and the call that makes the others."""
+        texts: dict[str, str | None] = {"file": self._file, **self._same}
+        if not followed.has_xa:
+            texts["xa"] = None
+        if followed.all_committed:
+            texts["outcome"] = OUTCOMES[0]
+        names = [name for name in self._names if name not in without]
+        asked = tuple(name for name in names if name not in texts)
+        return [(name, texts[name]) for name in names if name in texts], self._call(asked) if asked else None
 
     def _call(self, names: tuple[str, ...]) -> _Call:
         if names not in self._calls:
@@ -155,11 +162,14 @@ class _Call:
         self._names = names
         self._labels = labels
         self._paired = paired
-        self._longest = {
-            name: max((len(text.encode()) for text in texts), default=0)
-            for name, (_, texts) in labelled.items()
-        }
-        self._rooms = {name: Room() for name in names if name in _TEXTS}
+        self._rooms = [
+            Room() if name in _TEXTS
+            else max((len(text.encode()) for text in labelled[name][1]), default=0) if name in labelled
+            else 0
+            for name in names
+        ]  # fmt: skip
+        """For the text of each column; where it is a number, so many bytes for a row."""
+        self._kinds = [_NUMBERS[name][1] if name in _NUMBERS else None for name in names]
         ways = [
             _NUMBERS[name][0] if name in _NUMBERS else _TEXTS[name] if name in _TEXTS else _LABELS[name]
             for name in names
@@ -183,23 +193,21 @@ class _Call:
 
         def texts() -> list[int]:
             return [
-                rows * self._longest[name] if name in self._longest
-                else self._rooms[name].first(rows, rows * _LONGEST_TEXT) if name in self._rooms else 0
-                for name in self._names
-            ]  # fmt: skip
+                room * rows if isinstance(room, int) else room.first(rows, rows * _LONGEST_TEXT)
+                for room in self._rooms
+            ]
 
         def call(ways: memoryview, out: memoryview) -> int | None:
             code = kernel.stamps.columns(*arguments, ways, out, self._progress)
             assert code in (0, FULL)
             return self._progress[0] if code else None
 
+        flats = self._ways.make(rows, texts, call, lambda _, size: 2 * size)
         made: dict[str, pa.Array] = {}
-        for name, flat in zip(
-            self._names, self._ways.make(rows, texts, call, lambda _, size: 2 * size), strict=True
-        ):
-            if name in self._rooms:
-                self._rooms[name].was(flat.text.size, rows)
-            made[name] = flat.array(_NUMBERS[name][1]) if name in _NUMBERS else flat.texts(STRING)
+        for name, kind, room, flat in zip(self._names, self._kinds, self._rooms, flats, strict=True):
+            if isinstance(room, Room):
+                room.was(flat.text.size, rows)
+            made[name] = flat.texts(STRING) if kind is None else flat.array(kind)
         return made
 
 
