@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from threading import Condition, Lock, Thread
+from threading import Condition, Lock, Semaphore, Thread
 
 import pyarrow as pa
 
@@ -216,49 +216,46 @@ class Stretches:
 
     def __init__(self, todo: Iterator[Task], threads: int) -> None:
         self._todo = todo
-        self._most = 2 * threads
-        self._room = max(STRETCH, READ_AHEAD // self._most)
-        self._changed = Condition(Lock())
+        self._room = max(STRETCH, READ_AHEAD // (2 * threads))
+        self._free = Semaphore(2 * threads)
+        self._cutting = Lock()
+        """To find the next cut takes a while. Who only takes batches does not wait for it."""
         self._pipes: deque[Pipe] = deque()
         self._closed = False
 
     def take(self, *, wait: bool = True) -> tuple[LogFile, Stretch, Pipe] | None:
         """The next stretch, and where its batches go; None: there is none, or none yet."""
-        with self._changed:
-            if wait:
-                self._changed.wait_for(lambda: len(self._pipes) < self._most or self._closed)
-            if len(self._pipes) >= self._most or self._closed:
-                return None
+        if not self._free.acquire(blocking=wait):
+            return None
+        with self._cutting:
             pipe = Pipe(self._room)
             try:
-                task = next(self._todo, None)
+                task = None if self._closed else next(self._todo, None)
             except BaseException as error:
                 task = None
                 pipe.end(error)
                 self._pipes.append(pipe)
             if task is None:
                 self._closed = True
-                self._changed.notify_all()
+                self._free.release()  # others hear it, too
                 return None
             self._pipes.append(pipe)
             return *task, pipe
 
     def first(self) -> Pipe | None:
         """The first one that is not given out; None: none is taken."""
-        with self._changed:
-            return self._pipes[0] if self._pipes else None
+        return self._pipes[0] if self._pipes else None
 
     def drop_first(self) -> None:
-        with self._changed:
-            self._pipes.popleft()
-            self._changed.notify()
+        self._pipes.popleft()
+        self._free.release()
 
     def close(self) -> None:
-        with self._changed:
+        with self._cutting:
             self._closed = True
             for pipe in self._pipes:
                 pipe.close()
-            self._changed.notify_all()
+            self._free.release()
 
 
 class StretchReader:
