@@ -52,6 +52,9 @@ Examples:
 """
 
 ROUNDS = 3
+REPEATS = 3
+"""What compares two processors with one is measured so often in each round: a second processor is more easily disturbed, and
+the two are not measured at the same moment."""
 SLICE = 16_000_000
 """What is slow reads about so many bytes of the first log."""
 FEW_COLUMNS = ("file", "position", "gtid", "schema", "table", "op")
@@ -80,6 +83,8 @@ class Measure:
     reports: bool = False
     """Whether it prints what it took, as JSON: then it leaves its own start out. Else its whole process counts."""
     cores: int = 1
+    repeats: int = 1
+    """How often it is measured in each round."""
 
 
 @dataclass(frozen=True)
@@ -144,17 +149,21 @@ def own_measures(paths: Sequence[Path], part: Path, table: str | None) -> list[M
     files = [str(path) for path in paths]
     size, part_size = sum(path.stat().st_size for path in paths), part.stat().st_size
 
-    def step(title: str, name: str, size: int = size, cores: int = 1, **arguments: Any) -> Measure:
+    def step(
+        title: str, name: str, size: int = size, cores: int = 1, repeats: int = 1, **arguments: Any
+    ) -> Measure:
         command = [sys.executable, "-c", CHILD, name, json.dumps(arguments)]
-        return Measure(title, size, command, reports=True, cores=cores)
+        return Measure(title, size, command, reports=True, cores=cores, repeats=repeats)
 
-    def view(title: str, name: str, cores: int = 1, **options: Any) -> Measure:
+    def view(title: str, name: str, cores: int = 1, repeats: int = 1, **options: Any) -> Measure:
         options = {**options, "threads": cores}
-        return step(title, "drain", cores=cores, view=name, paths=files, options=options)
+        return step(title, "drain", cores=cores, repeats=repeats, view=name, paths=files, options=options)
 
     def twice(title: str, name: str, **options: Any) -> Measure:
         options = {**options, "threads": 1}
-        return step(title, "drain_twice", 2 * size, cores=2, view=name, paths=files, options=options)
+        return step(
+            title, "drain_twice", 2 * size, cores=2, repeats=REPEATS, view=name, paths=files, options=options
+        )
 
     def command(title: str, *arguments: str, cores: int = 1) -> Measure:
         return Measure(title, size, [sys.executable, "-c", COMMAND, *arguments], cores=cores)
@@ -170,13 +179,13 @@ def own_measures(paths: Sequence[Path], part: Path, table: str | None) -> list[M
         view("events", "events"),
         step("events with detail", "drain", part_size, view="events", paths=[str(part)], options=detail),
         view("transactions", "transactions"),
-        view("changes", "changes"),
+        view("changes", "changes", repeats=REPEATS),
         view("changes without images", "changes", columns=FEW_COLUMNS),
-        view("typed rows", "rows", table=table),
+        view("typed rows", "rows", repeats=REPEATS, table=table),
         step("verify", "command", arguments=verify),
         command("verify, whole process", *verify),
-        view("changes, 2 threads", "changes", cores=2),
-        view("typed rows, 2 threads", "rows", cores=2, table=table),
+        view("changes, 2 threads", "changes", cores=2, repeats=REPEATS),
+        view("typed rows, 2 threads", "rows", cores=2, repeats=REPEATS, table=table),
         twice("changes, 2 processes", "changes"),
         twice("typed rows, 2 processes", "rows", table=table),
         command("dump -vv", *dump),
@@ -216,7 +225,7 @@ def run_all(measures: Sequence[Measure], rounds: int, tell: Callable[[str], None
                 continue
             tell(f"round {turn + 1} of {rounds}: {result.measure.name}")
             try:
-                result.runs.append(run(result.measure))
+                result.runs += [run(result.measure) for _ in range(result.measure.repeats)]
             except MeasureError as error:
                 result.problem = str(error)
                 result.runs.clear()
