@@ -134,7 +134,7 @@ def show_ceiling(screen: Screen, results: dict[str, list[Result]]) -> None:
     for log in results:
         for ours in ("changes", "typed rows"):
             if (most := ratio(Bar(log, f"{ours}, 2 processes", ours, 0, "wall"), results)) is not None:
-                text = f"  {log}: {ours}: two processes that share nothing reach {most:.2f}× one; so no threads do better"
+                text = f"  {log}: {ours}: two processes that share nothing reach {most:.2f}× one"
                 screen.line((text, "dim"))
 
 
