@@ -160,9 +160,8 @@ class Pipe:
                 raise Closed
 
     def _put(self, batch: pa.RecordBatch) -> None:
-        size = (
-            batch.get_total_buffer_size()
-        )  # of memory that it holds, which is told much faster than ``nbytes``
+        # What it holds of memory, which is told much faster than ``nbytes``.
+        size = batch.get_total_buffer_size()
         with self._changed:
             self._waiting.append((batch, size))
             self._size += size
@@ -235,6 +234,8 @@ class Stretches:
                 task = None
                 pipe.end(error)
                 self._pipes.append(pipe)
+                if not isinstance(error, Exception):
+                    raise  # as in ``fill_from``
             if task is None:
                 self._closed = True
                 self._free.release()  # others hear it, too

@@ -153,6 +153,17 @@ def test_ctrl_c_does_not_wait_for_its_turn() -> None:
     assert pipe.is_ready  # and nobody who waits for these batches waits for ever
 
 
+def test_ctrl_c_while_a_log_is_cut() -> None:
+    def interrupted() -> Iterator[Any]:
+        raise KeyboardInterrupt
+        yield
+
+    stretches = parallel.Stretches(interrupted(), 2)
+    with pytest.raises(KeyboardInterrupt):
+        stretches.take(wait=False)
+    assert stretches.take() is None
+
+
 # --- turns: waiting awake for Python's lock
 
 
@@ -202,8 +213,11 @@ def test_many_threads_take_turns() -> None:
 
 
 def test_a_turn_can_be_ended_by_anyone() -> None:
-    for implementation in ("interpreted", *(() if kernel.interpreted_modules() else ("compiled",))):
-        with kernel.use(implementation):  # type: ignore[arg-type]
+    there: list[kernel.Implementation] = ["interpreted"]
+    if not kernel.interpreted_modules():
+        there.append("compiled")
+    for implementation in there:
+        with kernel.use(implementation):
             assert kernel.turns.end() is None
             work(10)
             kernel.turns.end()
