@@ -124,8 +124,9 @@ def rows(
 ) -> pa.RecordBatchReader:
     """The rows of one table (``shop.orders``) with its own columns, typed; an update is two rows.
 
-    Where the table changed inside the range, the schema is that of all its versions. Finding them takes a look at
-    all table maps first, or at those at both ends where these are the same. ``images="json"``: JSON columns as text. Options are those of all views: see ``changes``."""
+    Where the table changed inside the range, the schema is that of all its versions. Finding them takes some looks at
+    each log first; a pass over all table maps where that does not tell. ``images="json"``: JSON columns as text. Options
+    are those of all views: see ``changes``."""
     from gtidal.columnar import kernel
     from gtidal.columnar.table_schema import TableSchema
     from gtidal.columnar.table_versions import find_versions_quickly

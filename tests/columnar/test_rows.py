@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from itertools import product
 from typing import Any
@@ -532,6 +533,52 @@ def test_a_table_whose_first_and_last_maps_are_the_same_is_not_looked_for_in_bet
     again = make_table({"id": INT}, number=9)
     log = of_versions(*[(one, [(1,)])] * 900, *[(two, [(2,)])] * 900, *[(again, [(3,)])] * 900)
     assert [[column.real_type for column in columns] for columns, _ in look_quickly(log)[0]] == [[3], [8]]
+
+
+# Of each version how many transactions there are; 0 stands for another table.
+HISTORIES = {
+    "opened again": [(1, 400), (2, 900)],
+    "changed and back": [(1, 900), (2, 500), (3, 800)],
+    "for a moment": [(1, 900), (2, 1), (3, 900)],
+    "not at first": [(0, 900), (1, 400), (2, 400)],
+    "not in the end": [(1, 400), (2, 400), (0, 300)],
+    "long ago": [(1, 100), (2, 100), (0, 1800)],
+    "rarely": [(1, 1), (0, 900), (2, 1), (0, 900), (3, 1)],
+    "once": [(0, 900), (1, 1), (0, 900)],
+    "never": [(0, 1800)],
+    "again and again": [(number, 1) for number in range(1, 1800)],
+}
+
+
+@pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES)
+def test_a_table_that_is_opened_again_is_looked_for_where_that_happened(
+    history: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gtidal.columnar.table_versions._END", 1 << 11)
+    monkeypatch.setattr("gtidal.columnar.table_versions._STEP", 1 << 9)
+    monkeypatch.setattr("gtidal.columnar.table_versions.WINDOW", 1 << 12)
+    monkeypatch.setattr("gtidal.columnar.splitting._PROBE", 1 << 9)
+    monkeypatch.setattr("gtidal.columnar.splitting._SMALLEST_CHUNK", 1 << 9)
+    kinds = [INT, BIGINT, INT, VARCHAR]
+    other = replace(make_table({"id": INT}, number=99), table="other")
+    tables = {
+        number: make_table({"id": kinds[number % 4]}, number=100 + number) if number else other
+        for number, _ in history
+    }
+    values = {INT: 1, BIGINT: 2, VARCHAR: b"v"}
+    log = of_versions(
+        *[
+            (tables[number], [(values[kinds[number % 4]] if number else 1,)])
+            for number, count in history
+            for _ in range(count)
+        ]
+    )
+    versions, taken = look_quickly(log)
+    assert versions == [
+        (each.columns, each.position) for each in find_versions(row_judge.reader_of(log), "shop", "t")
+    ]
+    if all(number and count > 100 for number, count in history):
+        assert taken < len(log) // 4
 
 
 @pytest.mark.parametrize("log", corpus_logs(), ids=str)
