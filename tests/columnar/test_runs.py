@@ -38,35 +38,88 @@ PLANS = [0, 0, 0, -1, 1, 1]
 def chosen(
     shown: list[int], kept: list[int], wanted: list[int] | None = None, room: int = 9, taken_room: int = 5
 ) -> tuple[int, list[int], list[int]]:
-    """The code, the places, and the lowest and highest plan and what is left out."""
+    """The code, the places, and the lowest and highest plan. Each event has a transaction of its own."""
     types = memoryview(np.array([TABLE_MAP, INSERT, UPDATE, INSERT, DELETE, INSERT], np.uint8))
     places, taken, progress = ints([-7] * room), ints([-7] * taken_room * room), longs([-7] * 4)
     starts, ends, befores, afters = ([100 * lane + place for place in range(6)] for lane in (1, 2, 4, 5))
     code = kernel.runs.choose(
         types, memoryview(ROWS), ints(PLANS), ints([0, 0, 1, 1, 2, -1]), ints(starts), ints(ends), ints(befores),
         ints(afters), memoryview(np.array(shown, np.uint8)), memoryview(np.array(kept, np.uint8)),
-        memoryview(np.array(wanted or [], np.uint8)), len(types), places, taken, progress,
+        memoryview(np.array(wanted or [], np.uint8)), len(types), 3, places, taken, ints([0] * room), progress,
     )  # fmt: skip
     if code:
         return code, [], []
+    assert progress[3] == 0, "none is passed over where none follows in its transaction"
     found = places[: progress[0]].tolist()
     for lane, values in enumerate((starts, ends, PLANS, befores, afters)):
         assert taken[lane * room :][: len(found)].tolist() == [values[place] for place in found]
-    return code, found, progress[1:].tolist()
+    return code, found, progress[1:3].tolist()
 
 
 def test_which_events_are_shown() -> None:
     """Not a table map, not rows without a plan, not rows of no transaction."""
-    assert chosen([1, 1, 1], []) == (0, [1, 2, 4], [0, 1, 0])
-    assert chosen([1, 0, 1], []) == (0, [1, 4], [0, 1, 0])
-    assert chosen([1, 1, 1], [1, 0, 1, 1, 1, 1]) == (0, [2, 4], [0, 1, 1])
-    assert chosen([1, 1, 1], [], [1, 0]) == (0, [1, 2], [0, 0, 1])
-    assert chosen([1, 0, 1], [1, 1, 1, 1, 0, 1], [0, 1]) == (0, [], [2**31 - 1, -1, 2])
+    assert chosen([1, 1, 1], []) == (0, [1, 2, 4], [0, 1])
+    assert chosen([1, 0, 1], []) == (0, [1, 4], [0, 1])
+    assert chosen([1, 1, 1], [1, 0, 1, 1, 1, 1]) == (0, [2, 4], [0, 1])
+    assert chosen([1, 1, 1], [], [1, 0]) == (0, [1, 2], [0, 0])
+    assert chosen([1, 0, 1], [1, 1, 1, 1, 0, 1], [0, 1]) == (0, [], [2**31 - 1, -1])
     assert chosen([0, 0, 0], [])[:2] == (0, [])
     assert chosen([1, 1], [])[0] == 1, "a transaction that is not there"
     assert chosen([1, 1, 1], [], [1])[0] == 1, "a plan that is not there"
     assert chosen([1, 1, 1], [], room=2)[0] == 1
     assert chosen([1, 1, 1], [], taken_room=4)[0] == 1
+
+
+def test_which_events_are_passed_over() -> None:
+    """Those that are left out before one that is shown, in the same transaction; and all of one that goes on."""
+    random = np.random.default_rng(13)
+    for _ in range(200):
+        count, transactions = int(random.integers(1, 30)), int(random.integers(1, 7))
+        of = np.sort(random.integers(-1, transactions, count))
+        kept = random.integers(0, 2, count)
+        shown = random.integers(0, 4, transactions) > 0
+        ended = int(random.integers(transactions - 1, transactions + 1))
+        zeros = ints([0] * count)
+        places, passed, progress = ints([-7] * count), ints([-7] * count), longs([-7] * 4)
+        code = kernel.runs.choose(
+            memoryview(np.full(count, INSERT, np.uint8)), memoryview(ROWS), zeros, ints(of), zeros, zeros, zeros, zeros,
+            memoryview(shown.astype(np.uint8)), memoryview(kept.astype(np.uint8)), memoryview(np.zeros(0, np.uint8)),
+            count, ended, places, ints([0] * 5 * count), passed, progress,
+        )  # fmt: skip
+        assert code == 0
+        of_shown = [place for place in range(count) if of[place] >= 0 and shown[of[place]]]
+        assert places[: progress[0]].tolist() == [place for place in of_shown if kept[place]]
+        assert passed[: progress[3]].tolist() == [
+            place
+            for place in of_shown
+            if not kept[place]
+            and (of[place] >= ended or any(of[k] == of[place] and kept[k] for k in range(place, count)))
+        ]
+        rows = random.integers(0, 5, count)
+        before = longs([-7] * count)
+        skipped = passed[: progress[3]]
+        total = kernel.runs.pass_over(
+            ints(of), count, skipped, ints(rows[: len(skipped)]), len(skipped), 3, before
+        )
+        size = dict(zip(skipped.tolist(), rows.tolist(), strict=False))
+
+        def expected(place: int, which: int, size: dict[int, int] = size, of: Any = of) -> int:
+            return sum(size.get(k, 0) for k in range(place) if of[k] == which) + 3 * (which == 0)
+
+        for place in range(count):
+            assert of[place] < 0 or before[place] == expected(place, of[place])
+        assert total == (expected(count, of[-1]) if of[-1] >= 0 else 0)
+
+
+def test_pass_over_asks_for_room() -> None:
+    three = ints([0, 0, 0])
+    for arguments in (
+        (three, 4, three, three, 3, 0, longs([0] * 4)),
+        (three, 3, three, three, 3, 0, longs([0] * 2)),
+        (three, 3, three, three, 4, 0, longs([0] * 3)),
+        (three, 3, three, three[:2], 3, 0, longs([0] * 3)),
+    ):
+        assert kernel.runs.pass_over(*arguments) == -1
 
 
 def test_what_is_known_of_events() -> None:

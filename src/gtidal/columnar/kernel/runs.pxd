@@ -6,13 +6,14 @@ cimport gtidal.columnar.kernel.machine as machine
 @cython.locals(
     found=cython.longlong, left_out=cython.longlong, lowest=cython.int, highest=cython.int,
     transactions=cython.longlong, plans=cython.longlong, room=cython.longlong, all_kept=cython.int, i=cython.longlong,
-    plan=cython.int, number=cython.longlong,
+    plan=cython.int, number=cython.longlong, waiting=cython.longlong, waits_for=cython.longlong,
 )
 cpdef int choose(
     const unsigned char[::1] types, const unsigned char[::1] is_rows, const int[::1] event_plan,
     const int[::1] event_txn, const int[::1] event_start, const int[::1] event_end, const int[::1] event_before,
     const int[::1] event_after, const unsigned char[::1] shown, const unsigned char[::1] kept,
-    const unsigned char[::1] wanted, long long count, int[::1] places, int[::1] taken, long long[::1] progress
+    const unsigned char[::1] wanted, long long count, long long ended, int[::1] places, int[::1] taken,
+    int[::1] passed, long long[::1] progress
 ) noexcept
 
 @cython.locals(events=cython.longlong, i=cython.longlong, place=cython.longlong)
@@ -28,6 +29,12 @@ cdef inline long long next_number(long long position, long long changes, long lo
 cpdef int number(
     const int[::1] transactions, const long long[::1] positions, const long long[::1] changes, long long runs,
     long long[::1] firsts, long long[::1] state
+) noexcept
+
+@cython.locals(current=cython.int, total=cython.longlong, k=cython.longlong, i=cython.longlong)
+cpdef long long pass_over(
+    const int[::1] event_txn, long long events, const int[::1] places, const int[::1] rows, long long count,
+    long long earlier, long long[::1] passed
 ) noexcept
 
 @cython.locals(byte=cython.longlong, bits=cython.int, k=cython.longlong)

@@ -14,22 +14,25 @@ except ImportError:  # it is needed to compile only
 
 def choose(
     types, is_rows, event_plan, event_txn, event_start, event_end, event_before, event_after, shown, kept, wanted, count,
-    places, taken, progress,
+    ended, places, taken, passed, progress,
 ):  # fmt: skip
     """The places of rows events whose plan is known and whose transaction is shown; where there is any ``kept``, only
     of those that it marks, and where there is any ``wanted``, of plans that it marks. ``taken``: what ``take`` gives of
-    them, in stretches as long as ``places``. progress: 0 how many there are, 1 and 2 the lowest and the highest of their
-    plans, 3 how many events of shown transactions are left out."""
+    them, in stretches as long as ``places``. ``passed``: the places of those that are left out of a shown transaction, if
+    one follows in it that is not, or may follow: so it is from the transaction ``ended`` on. progress: 0 how many there
+    are, 1 and 2 the lowest and the highest of their plans, 3 how many are passed."""
     with cython.nogil:
         found = 0
         left_out = 0
+        waiting = 0
+        waits_for = -1
         lowest = 2147483647
         highest = -1
         transactions = shown.shape[0]
         plans = wanted.shape[0]
         room = places.shape[0]
         all_kept = kept.shape[0] == 0
-        if 5 * room > taken.shape[0]:
+        if 5 * room > taken.shape[0] or room > passed.shape[0]:
             return 1
         for i in range(count):
             plan = event_plan[i]
@@ -38,15 +41,23 @@ def choose(
             number = event_txn[i]
             if number < 0:
                 continue
-            if number >= transactions or found >= room:
+            if number >= transactions or found >= room or waiting >= room:
                 return 1
             if not shown[number]:
                 continue
             if plans and plan >= plans:
                 return 1
             if not (all_kept or kept[i]) or (plans and not wanted[plan]):
-                left_out += 1
+                if number != waits_for:
+                    waits_for = number
+                    waiting = left_out
+                passed[waiting] = i
+                waiting += 1
+                if number >= ended:
+                    left_out = waiting
                 continue
+            if number == waits_for:
+                left_out = waiting
             places[found] = i
             taken[found] = event_start[i]
             taken[room + found] = event_end[i]
@@ -102,6 +113,29 @@ def number(transactions, positions, changes, runs, firsts, state):
                 return 1
             firsts[r] = next_number(positions[which], changes[r], machine.longs(state))
         return 0
+
+
+def pass_over(event_txn, events, places, rows, count, earlier, passed):
+    """For each event, how many rows of its transaction stand before it at these places, in order, that have so many
+    each; and ``earlier`` ones more in the first transaction. Gives the sum for the last transaction, -1 where there is no
+    room."""
+    with cython.nogil:
+        if events > event_txn.shape[0] or events > passed.shape[0]:
+            return -1
+        if count > places.shape[0] or count > rows.shape[0]:
+            return -1
+        current = -1
+        total = 0
+        k = 0
+        for i in range(events):
+            if event_txn[i] >= 0 and event_txn[i] != current:
+                current = event_txn[i]
+                total = earlier if current == 0 else 0
+            passed[i] = total
+            while k < count and places[k] == i:
+                total += rows[k]
+                k += 1
+        return total
 
 
 def put_bits(images, count, out, at, size):

@@ -150,7 +150,7 @@ class RowEventReader(Generic[Odd]):
         self.cells = self.cells_type(book, file)
         self.row_numbers = RowNumbers()
         self._numbered = numbered
-        self._places = np.empty(0, np.int32)
+        self._places = self._left_out_places = np.empty(0, np.int32)
         self._taken = np.empty((5, 0), np.int32)
         self._progress = own_numbers(0, 0, 0, 0)
         self._one_plan = False
@@ -197,7 +197,7 @@ class RowEventReader(Generic[Odd]):
         places = events.places
         if problem is not None:
             places = places[: np.searchsorted(places, ends)]
-        skipped = self._count_skipped(followed, shown, keep, places, odd, left_out)
+        skipped = self._count_skipped(followed, shown, left_out, odd)
         begin = 0
         while begin < len(places) or odd:
             end = int(np.searchsorted(places, odd[0].place)) if odd else len(places)
@@ -213,84 +213,69 @@ class RowEventReader(Generic[Odd]):
         if problem is not None:
             raise problem
 
-    def _chosen(self, followed: Followed, shown: Array, keep: Array | None) -> tuple[RowEvents, int]:
-        """The rows events whose changes are shown; and how many events of transactions that are shown are not."""
+    def _chosen(self, followed: Followed, shown: Array, keep: Array | None) -> tuple[RowEvents, Array]:
+        """The rows events whose changes are shown; and the places of those that are passed over before one of them."""
         lanes, count = followed.lanes, followed.events
         if len(self._places) < count:
-            self._places = np.empty(count + count // 8, np.int32)
+            self._places, self._left_out_places = np.empty((2, count + count // 8), np.int32)
             self._taken = np.empty((5, len(self._places)), np.int32)
         progress = self._progress
         by_table = self.selector.selection.by_table
+        # Where the reference decoder has a part, its changes may follow.
+        ended = 0 if followed.told else followed.transactions
         code = kernel.runs.choose(
             memoryview(followed.window.index.types), _ARE_ROWS, memoryview(lanes.event_plan),
             memoryview(lanes.event_txn), memoryview(lanes.event_start), memoryview(lanes.event_end),
             memoryview(lanes.event_before), memoryview(lanes.event_after), memoryview(shown.view(np.uint8)),
             _ALL if keep is None else memoryview(keep.view(np.uint8)),
-            memoryview(self.selector.plans().view(np.uint8)) if by_table else _ALL, count, memoryview(self._places),
-            memoryview(self._taken.reshape(-1)), progress,
+            memoryview(self.selector.plans().view(np.uint8)) if by_table else _ALL, count, ended,
+            memoryview(self._places), memoryview(self._taken.reshape(-1)), memoryview(self._left_out_places), progress,
         )  # fmt: skip
         assert not code
         found, lowest, highest, left_out = progress
         self._one_plan = lowest == highest
-        return RowEvents(self._places[:found], *self._taken[:, :found]), left_out
+        return RowEvents(self._places[:found], *self._taken[:, :found]), self._left_out_places[:left_out]
 
     def _count_skipped(
-        self,
-        followed: Followed,
-        shown: Array,
-        keep: Array | None,
-        kept: Array,
-        odd: list[Odd],
-        left_out_rows: int,
+        self, followed: Followed, shown: Array, left_out: Array, odd: list[Odd]
     ) -> Array | None:
         """For each event, how many rows of its transaction stand before it that are not shown: so that rows keep
-        their numbers whatever is selected. Only transactions of which something is shown are counted."""
+        their numbers whatever is selected. ``left_out``: the places of events that have some."""
         positions = followed.rows[:, Txn.POSITION]
         carried, earlier = self._passed
         goes_on = int(positions[0]) == carried  # of a transaction that no window holds
-        if not self._numbered or not (left_out_rows or goes_on or followed.told):
+        if not self._numbered or not (len(left_out) or goes_on or followed.told):
             return None
         lanes, events = followed.lanes, followed.events
-        numbers_of = lanes.event_txn[:events]
-        of_shown = (numbers_of >= 0) & shown[numbers_of]
-        left_out = self._left_out(followed, of_shown, odd)
-        if not (left_out_rows or goes_on or left_out):
-            return None
-        is_rows = (lanes.event_plan[:events] >= 0) & IS_ROWS[followed.window.index.types[:events]]
-        chosen = self.selector.all(events) if keep is None else keep
-        if self.selector.selection.by_table:
-            chosen = chosen & self.selector.of_tables(followed)
-        skipped = is_rows & of_shown & ~chosen
-        counted = np.zeros(len(positions) + 1, bool)
-        counted[numbers_of[kept]] = True
-        counted[numbers_of[[change.place for change in odd]]] = True
-        counted[followed.transactions : len(positions)] = True
-        places = np.flatnonzero(skipped & counted[numbers_of])
-        before = np.zeros(events + 1, np.int64)
+        counts = np.zeros(len(left_out), np.int32)
         with suppress(GtidalError):  # rows of another table that nobody can read: they are not counted
-            before[places + 1] = count_rows(followed, places, self.book, self.file)
-        for place, missing in left_out.items():
-            before[place + 1] += missing
-        np.cumsum(before, out=before)
-        first = np.zeros(len(positions) + 1, np.int64)
-        first[numbers_of[::-1]] = np.arange(events)[::-1]
-        passed = before[:-1] - before[first[numbers_of]]
-        if goes_on:
-            passed[numbers_of == 0] += earlier
+            counts = count_rows(followed, left_out, self.book, self.file)
+        if others := self._left_out(followed, shown, odd):
+            left_out = np.append(left_out, np.array(list(others), np.int32))
+            order = np.argsort(left_out)
+            left_out = left_out[order]
+            counts = np.append(counts, np.array(list(others.values()), np.int32))[order]
+        if not (len(left_out) or goes_on):
+            return None
+        passed = numbers_room(events)
+        total = kernel.runs.pass_over(
+            memoryview(lanes.event_txn), events, memoryview(left_out), memoryview(counts), len(left_out),
+            earlier if goes_on else 0, memoryview(passed),
+        )  # fmt: skip
+        assert total >= 0
         if followed.has_open:
-            open_one = followed.transactions
-            total = int(before[-1] - before[first[open_one]]) + (earlier if goes_on and open_one == 0 else 0)
-            self._passed = int(positions[open_one]), total
-        return np.asarray(passed)
+            self._passed = int(positions[followed.transactions]), total
+        return passed
 
-    def _left_out(self, followed: Followed, of_shown: Array, odd: list[Odd]) -> dict[int, int]:
+    def _left_out(self, followed: Followed, shown: Array, odd: list[Odd]) -> dict[int, int]:
         """Of the reference decoder's events, how many changes each has that are not selected."""
         selection = self.selector.selection
         if not (selection.by_table or selection.types is not None):
             return {}
         left_out: Counter[int] = Counter()
+        numbers_of = followed.lanes.event_txn
         for place, event in followed.told:
-            if place < followed.events and of_shown[place]:
+            if place < followed.events and numbers_of[place] >= 0 and shown[numbers_of[place]]:
                 if isinstance(event, RowsEvent):
                     left_out[place] += len(event.rows)
                 else:
