@@ -125,3 +125,21 @@ def test_gathering_stops_where_there_is_no_room() -> None:
     members = memoryview(np.zeros(1, np.int32))
     two = memoryview(np.array([1, 1]))
     assert kernel.gather.listed(two, two, codes, 2, offsets, members, progress) == 1
+
+
+def test_places_by_marks() -> None:
+    random = np.random.default_rng(5)
+    for _ in range(40):
+        types = random.integers(0, 256, 60).astype(np.uint8)
+        marks = random.integers(0, 5, 256).astype(np.uint8)
+        first, last = sorted(random.integers(0, 61, 2).tolist())
+        width = last - first + int(random.integers(0, 3))
+        places, progress = np.full(3 * width, -7, np.int32), memoryview(np.zeros(3, np.int64))
+        views = memoryview(types), memoryview(marks)
+        assert kernel.gather.placed(*views, first, last, width, memoryview(places), progress) == 0
+        for mark in (1, 2, 3):
+            found = places[(mark - 1) * width :][: progress[mark - 1]].tolist()
+            assert found == [place for place in range(first, last) if marks[types[place]] == mark]
+    room = memoryview(np.zeros(30, np.int32))
+    for first, last, width in ((-1, 5, 9), (0, 61, 9), (0, 10, 9), (0, 5, 11)):
+        assert kernel.gather.placed(*views, first, last, width, room, progress) == 1

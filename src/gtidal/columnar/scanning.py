@@ -36,7 +36,7 @@ from gtidal.log.decoder import Keys
 from gtidal.log.transactions import Transaction
 
 MOST_ROWS = 1 << 16
-EVENTS_WINDOW = 2 << 20
+EVENTS_WINDOW = 3 << 20
 """Little is made of each event, so it matters more that a window stays in the processor's cache."""
 LARGEST_WINDOW = 1 << 26
 """A transaction that does not fit is followed to its end before its rows are read."""

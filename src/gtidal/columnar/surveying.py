@@ -36,7 +36,7 @@ from gtidal.log.decoder import FIRST_EVENT, Frame, Keys, LogDecoder, inner_forma
 from gtidal.log.encryption import EncryptionHeader
 from gtidal.log.facts import Passed
 
-WINDOW = 2 << 20
+WINDOW = 3 << 20
 """What is read at a time: the more, the less it costs to begin; the less, the more stays in the processor's cache."""
 LARGEST_PAYLOAD = 8 << 20
 """Payloads that unpack to more are left to the decoder."""
@@ -52,6 +52,10 @@ CHUNK = 1 << 20
 
 _LOG_POS, _FLAGS, _UUID = 13, HEADER_SIZE + 6, HEADER_SIZE + 1
 _WRAP = 0xFFFFFFFF
+_marks = IS_ROWS.astype(np.uint8)
+_marks[TableMap.code], _marks[Xid.code] = 2, 3
+_MARKS = memoryview(_marks)
+"""For ``Ordinary``: which kinds of events it asks for the places of."""
 _IS_GTID = np.zeros(256, bool)
 _IS_GTID[[Gtid.code, AnonymousGtid.code]] = True
 _IS_ROWISH = IS_ROWS.copy()
@@ -135,20 +139,35 @@ class Ordinary:
     @cached_property
     def outer(self) -> Array:
         """Those that are not inside a payload."""
-        return self.first + np.flatnonzero(self.window.index.payloads[self.first : self.last] < 0)
+        payloads = self.window.index.payloads[self.first : self.last]
+        if int(payloads.max(initial=-1)) < 0:
+            return np.arange(self.first, self.last)
+        return self.first + np.flatnonzero(payloads < 0)
 
     @cached_property
+    def _of_kinds(self) -> tuple[Array, ...]:
+        """Rows, table maps, and the last events of transactions."""
+        count = self.last - self.first
+        places, progress = np.empty((3, count), np.int32), memoryview(np.zeros(3, np.int64))
+        code = kernel.gather.placed(
+            memoryview(self.window.index.types), _MARKS, self.first, self.last, count, memoryview(places.reshape(-1)),
+            progress,
+        )  # fmt: skip
+        assert not code
+        return tuple(each[:found] for each, found in zip(places, progress, strict=True))
+
+    @property
     def rows(self) -> Array:
-        return self.first + np.flatnonzero(IS_ROWS[self.types])
+        return self._of_kinds[0]
 
-    @cached_property
+    @property
     def table_maps(self) -> Array:
-        return self.first + np.flatnonzero(self.types == TableMap.code)
+        return self._of_kinds[1]
 
-    @cached_property
+    @property
     def ends(self) -> Array:
         """The last ones of the transactions."""
-        return self.first + np.flatnonzero(self.types == Xid.code)
+        return self._of_kinds[2]
 
     def place_at(self, position: int) -> int:
         """The place of the event that has ``position`` in it; ``first`` or ``last`` if it lies before or behind."""
@@ -345,7 +364,9 @@ class Survey:
         self._window = window
         self._misplaced = reader.misplaced
         index = window.index
-        self._outer = np.flatnonzero(index.payloads[: index.count] < 0)
+        payloads = index.payloads[: index.count]
+        has_inner = int(payloads.max(initial=-1)) >= 0
+        self._outer = np.flatnonzero(payloads < 0) if has_inner else np.arange(index.count)
         self._starts = index.positions[self._outer]
         self._breaks = None
         return 0

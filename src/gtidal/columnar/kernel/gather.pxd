@@ -45,3 +45,11 @@ cpdef int listed(
     const long long[::1] first, const long long[::1] sizes, const int[::1] codes, long long count, int[::1] offsets,
     int[::1] members, long long[::1] progress
 ) noexcept
+
+@cython.locals(
+    ones=cython.longlong, twos=cython.longlong, threes=cython.longlong, i=cython.longlong, mark=cython.int,
+)
+cpdef int placed(
+    const unsigned char[::1] types, const unsigned char[::1] marks, long long first, long long last, long long width,
+    int[::1] places, long long[::1] progress
+) noexcept

@@ -137,3 +137,29 @@ def listed(first, sizes, codes, count, offsets, members, progress):
         progress[0] = used
         progress[1] = nulls
         return 0
+
+
+def placed(types, marks, first, last, width, places, progress):
+    """The places of the events from ``first`` up to ``last`` by the marks of their types, 1 to 3; 0: they are not asked for.
+    Each mark has ``width`` numbers of ``places``, and one of ``progress``, which says how many there are."""
+    with cython.nogil:
+        if first < 0 or last > types.shape[0] or last - first > width or 3 * width > places.shape[0]:
+            return 1
+        ones = 0
+        twos = width
+        threes = 2 * width
+        for i in range(first, last):
+            mark = marks[types[i]]
+            if mark == 1:
+                places[ones] = i
+                ones += 1
+            elif mark == 2:
+                places[twos] = i
+                twos += 1
+            elif mark == 3:
+                places[threes] = i
+                threes += 1
+        progress[0] = ones
+        progress[1] = twos - width
+        progress[2] = threes - 2 * width
+        return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -33,12 +34,11 @@ class EventColumns:
         self._places: Array | slice = places
         if self._count and int(places[-1]) - int(places[0]) == self._count - 1:
             self._places = slice(int(places[0]), int(places[-1]) + 1)  # nothing is left out, as mostly
-        self._inside = bool((self.see(self.index.payloads) >= 0).any())
+        self._inside = int(self.see(self.index.payloads).max(initial=-1)) >= 0
 
     def batch(self, columns: Sequence[str]) -> pa.RecordBatch:
         arrays = [_MAKERS[name](self) for name in columns]
-        schema = pa.schema([SCHEMA_WITH_DETAIL.field(name) for name in columns])
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+        return pa.RecordBatch.from_arrays(arrays, schema=_schema_of(tuple(columns)))
 
     def __len__(self) -> int:
         return self._count
@@ -86,6 +86,12 @@ class EventColumns:
     def detail(self) -> pa.Array:
         assert self.details is not None
         return self.details
+
+
+@lru_cache(maxsize=8)
+def _schema_of(columns: tuple[str, ...]) -> pa.Schema:
+    """Kept, for every batch of a log has it."""
+    return pa.schema([SCHEMA_WITH_DETAIL.field(name) for name in columns])
 
 
 _E = EventColumns
