@@ -244,7 +244,8 @@ class RowEventReader(Generic[Odd]):
         left_out_rows: int,
     ) -> Array | None:
         """For each event, how many rows of its transaction stand before it that are not shown: so that rows keep
-        their numbers whatever is selected. Only transactions of which something is shown are counted."""
+        their numbers whatever is selected. Only transactions of which something is shown are counted. Those that begin
+        inside of one payload share a position, and count as one."""
         positions = followed.rows[:, Txn.POSITION]
         carried, earlier = self._passed
         goes_on = int(positions[0]) == carried  # of a transaction that no window holds
@@ -261,26 +262,29 @@ class RowEventReader(Generic[Odd]):
         if self.selector.selection.by_table:
             chosen = chosen & self.selector.of_tables(followed)
         skipped = is_rows & of_shown & ~chosen
-        counted = np.zeros(len(positions) + 1, bool)
-        counted[numbers_of[kept]] = True
-        counted[numbers_of[[change.place for change in odd]]] = True
-        counted[followed.transactions : len(positions)] = True
-        places = np.flatnonzero(skipped & counted[numbers_of])
+        places_of = np.cumsum(np.diff(positions, prepend=positions[0]) != 0)
+        last = int(places_of[-1])
+        ones = np.append(places_of, -1)[numbers_of]
+        stays = followed.has_open or followed.window.index.payloads[events - 1] == positions[-1]
+        counted = np.zeros(last + 2, bool)
+        counted[ones[kept]] = True
+        counted[ones[[change.place for change in odd]]] = True
+        counted[last] |= stays
+        places = np.flatnonzero(skipped & counted[ones])
         before = np.zeros(events + 1, np.int64)
         with suppress(GtidalError):  # rows of another table that nobody can read: they are not counted
             before[places + 1] = count_rows(followed, places, self.book, self.file)
         for place, missing in left_out.items():
             before[place + 1] += missing
         np.cumsum(before, out=before)
-        first = np.zeros(len(positions) + 1, np.int64)
-        first[numbers_of[::-1]] = np.arange(events)[::-1]
-        passed = before[:-1] - before[first[numbers_of]]
+        first = np.zeros(last + 2, np.int64)
+        first[ones[::-1]] = np.arange(events)[::-1]
+        passed = before[:-1] - before[first[ones]]
         if goes_on:
-            passed[numbers_of == 0] += earlier
-        if followed.has_open:
-            open_one = followed.transactions
-            total = int(before[-1] - before[first[open_one]]) + (earlier if goes_on and open_one == 0 else 0)
-            self._passed = int(positions[open_one]), total
+            passed[ones == 0] += earlier
+        if stays:
+            total = int(before[-1] - before[first[last]]) + (earlier if goes_on and last == 0 else 0)
+            self._passed = int(positions[-1]), total
         return np.asarray(passed)
 
     def _left_out(self, followed: Followed, of_shown: Array, odd: list[Odd]) -> dict[int, int]:
