@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -401,10 +402,10 @@ def headed(event: Event, timestamp: int, server_id: int, flags: int) -> Event:
 
 
 def packed_events(events: list[Event], frames: int) -> TransactionPayload:
-    """Events as a compressed payload, in one zstd frame or two."""
+    """Events as a compressed payload, in so many zstd frames."""
     plain = b"".join(encode_event(event, Format()) for event in events)
-    middle = len(plain) // frames
-    data = zstandard.compress(plain[:middle]) + (zstandard.compress(plain[middle:]) if frames > 1 else b"")
+    cuts = [len(plain) * number // frames for number in range(frames + 1)]
+    data = b"".join(zstandard.compress(plain[start:end]) for start, end in pairwise(cuts))
     values = (Compression(2, 0), UncompressedSize(3, len(plain)), PayloadSize(1, len(data)), EndMark(0))
     return TransactionPayload(values=values, payload=data)
 

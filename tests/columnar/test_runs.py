@@ -45,7 +45,7 @@ def chosen(
     code = kernel.runs.choose(
         types, memoryview(ROWS), ints(PLANS), ints([0, 0, 1, 1, 2, -1]), ints(starts), ints(ends), ints(befores),
         ints(afters), memoryview(np.array(shown, np.uint8)), memoryview(np.array(kept, np.uint8)),
-        memoryview(np.array(wanted or [], np.uint8)), len(types), 3, places, taken, ints([0] * room), progress,
+        memoryview(np.array(wanted or [], np.uint8)), len(types), longs([4, 99, 300]), 3, places, taken, ints([0] * room), progress,
     )  # fmt: skip
     if code:
         return code, [], []
@@ -71,20 +71,23 @@ def test_which_events_are_shown() -> None:
 
 
 def test_which_events_are_passed_over() -> None:
-    """Those that are left out before one that is shown, in the same transaction; and all of one that goes on."""
+    """Those that are left out before one that is shown, in the same transaction; and all of one that goes on. Some
+    transactions are at the same position: these are as one."""
     random = np.random.default_rng(13)
     for _ in range(200):
         count, transactions = int(random.integers(1, 30)), int(random.integers(1, 7))
         of = np.sort(random.integers(-1, transactions, count))
         kept = random.integers(0, 2, count)
         shown = random.integers(0, 4, transactions) > 0
-        ended = int(random.integers(transactions - 1, transactions + 1))
+        positions = 77 + np.sort(random.integers(0, transactions, transactions))
+        ended = transactions if random.integers(2) else int(np.searchsorted(positions, positions[-1]))
+        at = [int(positions[number]) if number >= 0 else -1 for number in of]
         zeros = ints([0] * count)
         places, passed, progress = ints([-7] * count), ints([-7] * count), longs([-7] * 4)
         code = kernel.runs.choose(
             memoryview(np.full(count, INSERT, np.uint8)), memoryview(ROWS), zeros, ints(of), zeros, zeros, zeros, zeros,
             memoryview(shown.astype(np.uint8)), memoryview(kept.astype(np.uint8)), memoryview(np.zeros(0, np.uint8)),
-            count, ended, places, ints([0] * 5 * count), passed, progress,
+            count, longs(positions), ended, places, ints([0] * 5 * count), passed, progress,
         )  # fmt: skip
         assert code == 0
         of_shown = [place for place in range(count) if of[place] >= 0 and shown[of[place]]]
@@ -93,31 +96,35 @@ def test_which_events_are_passed_over() -> None:
             place
             for place in of_shown
             if not kept[place]
-            and (of[place] >= ended or any(of[k] == of[place] and kept[k] for k in range(place, count)))
+            and (of[place] >= ended or any(at[k] == at[place] and kept[k] for k in of_shown if k > place))
         ]
         rows = random.integers(0, 5, count)
         before = longs([-7] * count)
         skipped = passed[: progress[3]]
         total = kernel.runs.pass_over(
-            ints(of), count, skipped, ints(rows[: len(skipped)]), len(skipped), 3, before
+            ints(of), count, longs(positions), skipped, ints(rows[: len(skipped)]), len(skipped), 3, before
         )
         size = dict(zip(skipped.tolist(), rows.tolist(), strict=False))
 
-        def expected(place: int, which: int, size: dict[int, int] = size, of: Any = of) -> int:
-            return sum(size.get(k, 0) for k in range(place) if of[k] == which) + 3 * (which == 0)
+        def expected(
+            place: int, where: int, size: Any = size, at: Any = at, first: Any = positions[0]
+        ) -> int:
+            return sum(size.get(k, 0) for k in range(place) if at[k] == where) + 3 * int(where == first)
 
         for place in range(count):
-            assert of[place] < 0 or before[place] == expected(place, of[place])
-        assert total == (expected(count, of[-1]) if of[-1] >= 0 else 0)
+            assert of[place] < 0 or before[place] == expected(place, at[place])
+        assert total == (expected(count, at[-1]) if of[-1] >= 0 else 3)
 
 
 def test_pass_over_asks_for_room() -> None:
-    three = ints([0, 0, 0])
+    three, one = ints([0, 0, 0]), longs([4])
     for arguments in (
-        (three, 4, three, three, 3, 0, longs([0] * 4)),
-        (three, 3, three, three, 3, 0, longs([0] * 2)),
-        (three, 3, three, three, 4, 0, longs([0] * 3)),
-        (three, 3, three, three[:2], 3, 0, longs([0] * 3)),
+        (three, 4, one, three, three, 3, 0, longs([0] * 4)),
+        (three, 3, one, three, three, 3, 0, longs([0] * 2)),
+        (three, 3, one, three, three, 4, 0, longs([0] * 3)),
+        (three, 3, one, three, three[:2], 3, 0, longs([0] * 3)),
+        (three, 3, one[:0], three, three, 3, 0, longs([0] * 3)),
+        (ints([0, 1, 0]), 3, one, three, three, 3, 0, longs([0] * 3)),
     ):
         assert kernel.runs.pass_over(*arguments) == -1
 

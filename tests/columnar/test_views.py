@@ -19,7 +19,6 @@ from gtidal.columnar.schemas import CHANGES, DETAIL, EVENTS, TRANSACTIONS
 from gtidal.columnar.views.changes import schema_of
 from gtidal.events import Event, rows, transaction
 from tests.columnar.drift_judges import FILE, JUDGED, SCHEMAS, How, read_view, row_difference
-from tests.columnar.test_drift import packed_events
 from tests.columnar.test_memory import insert, whole
 from tests.hostile.small_logs import small_logs
 from tests.logs import build_log, corpus_logs
@@ -225,21 +224,3 @@ def test_the_log_holds_what_it_should() -> None:
     kinds = {row["op"] for row in read_view("changes", shop(), How(uncommitted=True)).rows}
     assert kinds == {"insert", "ddl", "xa_commit"}
     assert rows.WriteRows.name in {row["type"] for row in read_view("events", shop(), How()).rows}
-
-
-def test_a_transaction_that_begins_inside_of_a_payload() -> None:
-    """No server writes it. In small windows, as in those of a very large payload, it is one clear error behind what
-    stands before it."""
-    inner = [*whole(insert(3, 20, flags=1))[1:], query(b"BEGIN")]
-    events: list[Event] = [
-        with_type(gtid(1)),
-        with_type(packed_events([with_type(event) for event in inner], 1)),
-        with_type(gtid(2)),
-        *(with_type(event) for event in whole(insert(2, 5, flags=1))[1:]),
-    ]
-    log = build_log(events)
-    found = read_view("changes", log, How(window=200))
-    assert found.error is not None
-    assert "a transaction begins inside of this payload" in found.error[1]
-    assert len(found.rows) == 3
-    assert len(read_view("changes", log, How()).rows) == 5

@@ -147,16 +147,13 @@ class Follower:
         self.tell_statements = True
         """Off: of statements that the kernel followed, nothing but their transactions is told."""
         self._only_ordinary = only_ordinary
-        self.ended: list[Transaction] = []
-        """The transactions of the tracker's that ended in this window."""
         self.query: bytes | None = None
         """The text of the rows to come, where it was in a window before."""
         self.keep_errors = False
         """On: an event that cannot be decoded ends what is followed of its window, and its error is kept there."""
         self._maps = memoryview(np.zeros(1 + 2 * _MOST_MAPS, np.int64))
         self.maps_at_begin = [0]
-        self.maps_at_end = [0]
-        """The maps in force where the last transaction began, and behind the first one that ended, for ``rewind``."""
+        """The maps in force where the last transaction began, for ``rewind``."""
         self._state = own_numbers(0, 0, 0, 0, 0, 0, 0, 0)
         self._progress = own_numbers(0, 0, 0, 0)
         self._format: Format | None = None
@@ -193,7 +190,6 @@ class Follower:
         """Go through a window. ``leave_open``: stop before a transaction that does not end in it."""
         followed = self.begin(window)
         lanes = followed.lanes
-        self.ended = []
         if self.query is not None:
             self._put_query(followed, self.query)
         place = 0
@@ -450,7 +446,6 @@ class Follower:
         ended = tracker.feed(event)
         for transaction in ended:
             self._lower(followed, transaction)
-        self.ended.extend(ended)
         position = event.header.position
         last = ended[-1] if ended else None
         if tracker.current is not None:
@@ -468,8 +463,6 @@ class Follower:
             if event.ends_statement:
                 self._maps[0] = 0
                 self._state[4] = 0
-        if ended and len(ended) == len(self.ended):
-            self.maps_at_end = self.maps_now()
 
     def maps_now(self) -> list[int]:
         """Those in force, for ``rewind``."""

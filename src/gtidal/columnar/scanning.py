@@ -29,9 +29,8 @@ from gtidal.columnar.views.events import EventColumns
 from gtidal.columnar.views.rows import RowReader
 from gtidal.columnar.views.transactions import NEED_COUNTS, TransactionColumns
 from gtidal.columnar.windows import WINDOW, Array, Place, Window, WindowReader
-from gtidal.errors import DecodeError, GtidalError
+from gtidal.errors import GtidalError
 from gtidal.events.format import Format
-from gtidal.events.transaction import TransactionPayload
 from gtidal.log.decoder import Keys
 from gtidal.log.transactions import Transaction
 
@@ -71,6 +70,22 @@ class Stretch:
     """In force at its start; None: that of the log's head."""
     shown_from: int = 0
     """Events before are read, to know what the others belong to, and not shown: for the view ``events``."""
+
+
+_Begun = tuple[int, int]
+"""A transaction's first event: the payload that it is inside of, or -1, and its position."""
+
+
+@dataclass
+class _Known:
+    """What was found out about transactions that no window holds."""
+
+    outcomes: dict[_Begun, Transaction] = field(default_factory=dict)
+    """Of those that are open where a window ends."""
+    problem: GtidalError | None = None
+    """What they end with: the last one's outcome is not known."""
+    log_ended: bool = False
+    """Inside of the last one."""
 
 
 class LogScan:
@@ -203,7 +218,7 @@ class LogScan:
         that transaction: those that are whole need no reference decoder."""
         follower, reader = self.follower, self.reader
         while (window := reader.next(size)) is not None:
-            if follower.tracker.current is not None or reader.is_inside:
+            if follower.tracker.current is not None or reader.is_inside or window.begins_inside:
                 yield follower.follow(window)
                 continue
             maps = follower.maps_now()
@@ -283,107 +298,123 @@ class LogScan:
         reader, follower = self.reader, self.follower
         size = self.scan.window
         stuck: tuple[int, int] | None = None
-        while (window := reader.next(size)) is not None:
+        # Where one is open the log ended: it was shown as incomplete.
+        while follower.tracker.current is None and (window := reader.next(size)) is not None:
+            maps = follower.maps_now()
             followed = follower.follow(window, leave_open=True)
             if followed.error is not None:
                 yield followed
                 raise followed.error
             begins = followed.open_from
+            if window.index.payloads[begins] >= 0 if begins is not None else reader.is_inside:
+                # No window can begin behind this one: it is read again together with what follows.
+                size = self.scan.window
+                yield from self._long_transactions(Place(window.position, window.format), maps)
+                continue
             if begins is None:
                 size = self.scan.window
                 yield followed
                 self._settle_at(Place(window.end, window.format))
                 continue
-            if (payload := int(window.index.payloads[begins])) >= 0:
-                yield followed
-                raise self._open_inside(payload)
             place = Place(int(window.index.positions[begins]), window.format)
             maps = follower.maps_at_begin
             if followed.events:
                 yield followed
             self._settle_at(place)
-            follower.rewind(maps)
             if stuck == (place.position, window.end):  # there is no more, or a large event follows
                 stuck, size = None, self.scan.window
-                yield from self._long_transaction(place)
+                yield from self._long_transactions(place, maps)
                 continue
             stuck = place.position, window.end
+            follower.rewind(maps)
             reader.go_back(place)
             if begins == 0:
                 size *= 2
                 if size > LARGEST_WINDOW:
-                    yield from self._long_transaction(place)
+                    yield from self._long_transactions(place, maps)
                     size = self.scan.window
 
-    def _open_inside(self, payload: int) -> DecodeError:
-        """No server writes it, and nobody can go on in the middle of a payload."""
-        return DecodeError(
-            "a transaction begins inside of this payload, behind another one, and does not end in it",
-            file=self.file,
-            position=payload,
-            event=TransactionPayload.name,
-        )
-
-    def _long_transaction(self, place: Place) -> Iterator[Followed]:
-        """The transaction that begins here, followed to its end and read again. Of a log that grows, the rest of it may
-        have come by now: then nothing is given, and it is read as any other."""
-        maps = self.follower.maps_at_begin
-        self.reader.seek(place)
-        known = self._find_outcome(maps)
-        self.follower.rewind(maps)
-        self.reader.seek(place)
-        if known is not None:
-            yield from self._shown_with(known, place, maps)
-
-    def _find_outcome(self, maps: list[int]) -> Transaction | None:
-        """Follow the transaction that begins here to its end. None: it ends in the first window."""
+    def _long_transactions(self, place: Place, maps: list[int]) -> Iterator[Followed]:
+        """The transactions from here on that no window holds, followed to their ends and read again. It is one; or several
+        that share a payload, which no server writes. Of a log that grows more may have come by now: then it may be that
+        nothing is given, and all is read as usual."""
         follower, reader = self.follower, self.reader
-        window = reader.next()
-        if window is None or not self._stays_open(window, maps):
-            return None
-        while window is not None:
-            followed = follower.follow(window)
-            if follower.ended:
-                return follower.ended[0]
-            if followed.error is not None:
-                raise followed.error
-            window = reader.next()
-        return follower.tracker.finish()[0]
-
-    def _stays_open(self, window: Window, maps: list[int]) -> bool:
-        """Whether the transaction with which a window begins goes on behind it."""
-        followed = self.follower.follow(window, leave_open=True)
-        self.follower.rewind(maps)
-        return followed.open_from == 0
-
-    def _shown_with(self, known: Transaction, place: Place, maps: list[int]) -> Iterator[Followed]:
-        follower, reader = self.follower, self.reader
-        window = reader.next()
-        if window is None or not self._stays_open(window, maps):
-            reader.seek(place)
-            return
-        while window is not None:
-            followed = follower.follow(window)
-            if not follower.ended:
-                follower.show_open(followed, known)
+        stop = reader.stop
+        reader.payloads_end_windows = True
+        try:
+            known = self._find_outcomes(place, maps)
+            if known.problem is None:
+                reader.stop = reader.position
+            for followed, begun in self._up_to_a_beginning(place, maps):
+                problem = followed.error
+                if begun is not None and begun in known.outcomes:
+                    followed.events = followed.window.count
+                    follower.show_open(followed, known.outcomes[begun])
+                elif begun is not None:
+                    problem = known.problem
+                    if problem is None:
+                        follower.rewind(maps)
+                        reader.seek(place)
+                        return
                 yield followed
-                window = reader.next()
+                if problem is not None:
+                    raise problem
+            if not known.log_ended:
+                follower.rewind(follower.maps_now())
+                self._settle_at(Place(reader.position, reader.decoder.format))
+        finally:
+            reader.stop, reader.payloads_end_windows = stop, False
+
+    def _find_outcomes(self, place: Place, maps: list[int]) -> _Known:
+        known = _Known()
+        follower = self.follower
+        try:
+            for followed, begun in self._up_to_a_beginning(place, maps):
+                if followed.error is not None:
+                    raise followed.error
+                if begun is not None and follower.tracker.current is not None:
+                    known.outcomes[begun] = follower.tracker.current
+        except GtidalError as error:
+            known.problem = error
+            known.outcomes = {
+                begun: one for begun, one in known.outcomes.items() if one is not follower.tracker.current
+            }
+        known.log_ended = bool(follower.tracker.finish())
+        return known
+
+    def _up_to_a_beginning(self, place: Place, maps: list[int]) -> Iterator[tuple[Followed, _Begun | None]]:
+        """The windows from here on, each with the transaction that goes on behind it, if there is one. They end where no
+        transaction is open, or where one begins that no payload holds: there a window can begin. Of a window the events
+        are told before the transaction that stays open."""
+        follower, reader = self.follower, self.reader
+        follower.rewind(maps)
+        reader.seek(place)
+        begun: _Begun | None = None
+        is_first = True
+        while (window := reader.next()) is not None:
+            before = follower.tracker.current
+            followed = follower.follow(window, leave_open=True)
+            begins = followed.open_from
+            is_long = is_first and begins == 0 and followed.error is None
+            if is_long:  # the kernel leaves it alone: the tracker takes it
+                follower.rewind(maps)
+                followed = follower.follow(window)
+                followed.events, followed.has_open, followed.open_from = 0, False, 0
+            is_first = False
+            if begins is None or followed.error is not None:
+                yield followed, None
+                if not reader.is_inside:
+                    return
                 continue
-            end = follower.ended[0].end_position
-            followed.events = int(np.searchsorted(window.index.ends[: window.count], end, side="right"))
-            followed.has_open = False
-            maps = follower.maps_at_end
-            belongs = followed.lanes.event_txn[: followed.events]
-            if len(behind_it := np.flatnonzero(belongs >= followed.transactions)):
-                followed.events = int(behind_it[0])
-                yield followed
-                raise self._open_inside(int(window.index.payloads[followed.events]))
-            yield followed
-            behind = Place(end, window.format)
-            self._settle_at(behind)
-            follower.rewind(maps)
-            reader.seek(behind)
-            return
+            if before is None or follower.tracker.current is not before:
+                begun = int(window.index.payloads[begins]), int(window.index.positions[begins])
+                if begun[0] < 0 and not is_long:
+                    maps = follower.maps_at_begin
+                    yield followed, None
+                    follower.rewind(maps)
+                    reader.go_back(Place(begun[1], window.format))
+                    return
+            yield followed, begun
 
 
 def _outer_positions(index: Index, places: Array) -> Array:

@@ -37,6 +37,8 @@ Array = np.ndarray[Any, Any]
 WINDOW = 4 << 20
 LARGEST_EXPANSION = 32 << 20
 """Payloads that unpack to more are read in several windows."""
+SMALLEST_INNER = 1 << 16
+"""A window inside of a payload has at least so many bytes, if there are more."""
 DATA, FULL, MARKED, SIZE, CHECKSUM, JUMP = range(6)
 OK, NO_CHECKSUM, BAD, UNCHECKED = range(4)
 CHECKSUM_NAMES = ("ok", "none", "bad", "unchecked")
@@ -69,6 +71,11 @@ class Window:
     @property
     def count(self) -> int:
         return self.index.count
+
+    @property
+    def begins_inside(self) -> bool:
+        """Whether its first event is one of a payload that begins in a window before."""
+        return self.count > 0 and int(self.index.payloads[0]) >= 0
 
     def frame(self, event: int) -> Frame:
         index = self.index
@@ -126,7 +133,11 @@ class WindowReader:
         self._ended = self._opened = False
         self._used = 0  # bytes of the buffer that the window given out last takes
         self._by_reference = False
-        self._inner: Iterator[Window] | None = None
+        self._inner: Iterator[Window] = iter(())
+        self._ahead: Window | GtidalError | None = None
+        """What comes next of the payload that ends the last window."""
+        self.payloads_end_windows = False
+        """On: where windows are cut behind and inside of payloads does not depend on how much there was to read."""
         self._problem: GtidalError | None = None
 
     # --- where to read
@@ -156,8 +167,7 @@ class WindowReader:
         self._base = position
         self._used = 0
         self._ended = self._by_reference = False
-        self._inner = None
-        self._problem = None
+        self._ahead = self._problem = None
 
     def seek(self, place: Place) -> None:
         """Go on at an event boundary."""
@@ -174,7 +184,7 @@ class WindowReader:
             return
         self._used = offset
         self._ended = False
-        self._inner = self._problem = None
+        self._ahead = self._problem = None
 
     def read_format(self) -> None:
         """Read the events at the head of the log that tell how the others are read, and go behind them."""
@@ -208,16 +218,16 @@ class WindowReader:
     @property
     def is_inside(self) -> bool:
         """Whether the payload that ends the last window has not been given in full."""
-        return self._inner is not None
+        return self._ahead is not None
 
     def next(self, size: int | None = None) -> Window | None:
         """The next window; None at the end of the log."""
         self.open()
-        if self._inner is not None:
-            window = next(self._inner, None)
-            if window is not None:
-                return window
-            self._inner = None
+        if (inner := self._ahead) is not None:
+            if isinstance(inner, GtidalError):
+                raise inner
+            self._ahead = _ahead(self._inner)
+            return inner
         if self._problem is not None:
             raise self._problem
         format = self.decoder.format
@@ -477,9 +487,11 @@ class WindowReader:
                 inner_parts.append((place, _moved(first.index, base)))
                 pieces.append(first.data)
                 base += len(first.data)
-            if isinstance(first, GtidalError) or following is not None or base > LARGEST_EXPANSION:
+            goes_on = isinstance(first, GtidalError) or following is not None
+            if goes_on or base > LARGEST_EXPANSION or self.payloads_end_windows:
                 last = place + 1
-                self._inner = _chain(first if isinstance(first, GtidalError) else following, windows)
+                self._ahead = first if isinstance(first, GtidalError) else following
+                self._inner = windows
                 self._end_window_at(window, last)
                 break
         order_keys = [np.arange(last, dtype=np.int64) << 32]
@@ -519,7 +531,7 @@ class WindowReader:
         number = 1
         buffer = bytearray()
         largest = largest_inner(event.uncompressed_size)
-        smallest = limit = max(self.window_size, 1 << 16)
+        smallest = limit = max(self.window_size, SMALLEST_INNER)
         pieces = unpack_payload(event.payload, event.compression)
         problem: GtidalError | None = None
         try:
@@ -582,14 +594,6 @@ def _ahead(windows: Iterator[Window]) -> Window | GtidalError | None:
         return next(windows, None)
     except GtidalError as error:
         return error
-
-
-def _chain(first: Window | GtidalError | None, rest: Iterator[Window]) -> Iterator[Window]:
-    if isinstance(first, GtidalError):
-        raise first
-    if first is not None:
-        yield first
-    yield from rest
 
 
 def _moved(index: Index, by: int) -> Index:

@@ -12,7 +12,7 @@ cpdef int choose(
     const unsigned char[::1] types, const unsigned char[::1] is_rows, const int[::1] event_plan,
     const int[::1] event_txn, const int[::1] event_start, const int[::1] event_end, const int[::1] event_before,
     const int[::1] event_after, const unsigned char[::1] shown, const unsigned char[::1] kept,
-    const unsigned char[::1] wanted, long long count, long long ended, int[::1] places, int[::1] taken,
+    const unsigned char[::1] wanted, long long count, const long long[::1] positions, long long ended, int[::1] places, int[::1] taken,
     int[::1] passed, long long[::1] progress
 ) noexcept
 
@@ -31,10 +31,13 @@ cpdef int number(
     long long[::1] firsts, long long[::1] state
 ) noexcept
 
-@cython.locals(current=cython.int, total=cython.longlong, k=cython.longlong, i=cython.longlong)
+@cython.locals(
+    transactions=cython.longlong, current=cython.longlong, total=cython.longlong, k=cython.longlong, i=cython.longlong,
+    number=cython.longlong,
+)
 cpdef long long pass_over(
-    const int[::1] event_txn, long long events, const int[::1] places, const int[::1] rows, long long count,
-    long long earlier, long long[::1] passed
+    const int[::1] event_txn, long long events, const long long[::1] positions, const int[::1] places,
+    const int[::1] rows, long long count, long long earlier, long long[::1] passed
 ) noexcept
 
 @cython.locals(byte=cython.longlong, bits=cython.int, k=cython.longlong)

@@ -14,13 +14,14 @@ except ImportError:  # it is needed to compile only
 
 def choose(
     types, is_rows, event_plan, event_txn, event_start, event_end, event_before, event_after, shown, kept, wanted, count,
-    ended, places, taken, passed, progress,
+    positions, ended, places, taken, passed, progress,
 ):  # fmt: skip
     """The places of rows events whose plan is known and whose transaction is shown; where there is any ``kept``, only
     of those that it marks, and where there is any ``wanted``, of plans that it marks. ``taken``: what ``take`` gives of
     them, in stretches as long as ``places``. ``passed``: the places of those that are left out of a shown transaction, if
-    one follows in it that is not, or may follow: so it is from the transaction ``ended`` on. progress: 0 how many there
-    are, 1 and 2 the lowest and the highest of their plans, 3 how many are passed."""
+    one follows in it that is not, or may follow: so it is from the transaction ``ended`` on. Transactions of which
+    ``positions`` are the same count as one. progress: 0 how many there are, 1 and 2 the lowest and the highest of their
+    plans, 3 how many are passed."""
     with cython.nogil:
         found = 0
         left_out = 0
@@ -28,7 +29,7 @@ def choose(
         waits_for = -1
         lowest = 2147483647
         highest = -1
-        transactions = shown.shape[0]
+        transactions = min(shown.shape[0], positions.shape[0])
         plans = wanted.shape[0]
         room = places.shape[0]
         all_kept = kept.shape[0] == 0
@@ -48,15 +49,15 @@ def choose(
             if plans and plan >= plans:
                 return 1
             if not (all_kept or kept[i]) or (plans and not wanted[plan]):
-                if number != waits_for:
-                    waits_for = number
+                if positions[number] != waits_for:
+                    waits_for = positions[number]
                     waiting = left_out
                 passed[waiting] = i
                 waiting += 1
                 if number >= ended:
                     left_out = waiting
                 continue
-            if number == waits_for:
+            if positions[number] == waits_for:
                 left_out = waiting
             places[found] = i
             taken[found] = event_start[i]
@@ -115,22 +116,26 @@ def number(transactions, positions, changes, runs, firsts, state):
         return 0
 
 
-def pass_over(event_txn, events, places, rows, count, earlier, passed):
+def pass_over(event_txn, events, positions, places, rows, count, earlier, passed):
     """For each event, how many rows of its transaction stand before it at these places, in order, that have so many
-    each; and ``earlier`` ones more in the first transaction. Gives the sum for the last transaction, -1 where there is no
-    room."""
+    each; and ``earlier`` ones more in the first transaction. Gives the sum for the last one, -1 where there is no room, or a
+    number stands for nothing. Transactions of which ``positions`` are the same count as one."""
     with cython.nogil:
-        if events > event_txn.shape[0] or events > passed.shape[0]:
+        transactions = positions.shape[0]
+        if transactions < 1 or events > event_txn.shape[0] or events > passed.shape[0]:
             return -1
         if count > places.shape[0] or count > rows.shape[0]:
             return -1
-        current = -1
-        total = 0
+        current = positions[0]
+        total = earlier
         k = 0
         for i in range(events):
-            if event_txn[i] >= 0 and event_txn[i] != current:
-                current = event_txn[i]
-                total = earlier if current == 0 else 0
+            number = event_txn[i]
+            if number >= transactions:
+                return -1
+            if number >= 0 and positions[number] != current:
+                current = positions[number]
+                total = 0
             passed[i] = total
             while k < count and places[k] == i:
                 total += rows[k]

@@ -221,14 +221,19 @@ class RowEventReader(Generic[Odd]):
             self._taken = np.empty((5, len(self._places)), np.int32)
         progress = self._progress
         by_table = self.selector.selection.by_table
-        # Where the reference decoder has a part, its changes may follow.
-        ended = 0 if followed.told else followed.transactions
+        positions = followed.rows[:, Txn.POSITION]
+        # Changes may follow in the last transaction; and where the reference decoder has a part, changes of its own.
+        ended = len(positions)
+        if followed.told:
+            ended = 0
+        elif _stays(followed):
+            ended = int(np.searchsorted(positions, positions[-1]))
         code = kernel.runs.choose(
             memoryview(followed.window.index.types), _ARE_ROWS, memoryview(lanes.event_plan),
             memoryview(lanes.event_txn), memoryview(lanes.event_start), memoryview(lanes.event_end),
             memoryview(lanes.event_before), memoryview(lanes.event_after), memoryview(shown.view(np.uint8)),
             _ALL if keep is None else memoryview(keep.view(np.uint8)),
-            memoryview(self.selector.plans().view(np.uint8)) if by_table else _ALL, count, ended,
+            memoryview(self.selector.plans().view(np.uint8)) if by_table else _ALL, count, memoryview(positions), ended,
             memoryview(self._places), memoryview(self._taken.reshape(-1)), memoryview(self._left_out_places), progress,
         )  # fmt: skip
         assert not code
@@ -240,7 +245,8 @@ class RowEventReader(Generic[Odd]):
         self, followed: Followed, shown: Array, left_out: Array, odd: list[Odd]
     ) -> Array | None:
         """For each event, how many rows of its transaction stand before it that are not shown: so that rows keep
-        their numbers whatever is selected. ``left_out``: the places of events that have some."""
+        their numbers whatever is selected. ``left_out``: the places of events that have some. Transactions that begin
+        inside of one payload share a position, and count as one."""
         positions = followed.rows[:, Txn.POSITION]
         carried, earlier = self._passed
         goes_on = int(positions[0]) == carried  # of a transaction that no window holds
@@ -259,12 +265,12 @@ class RowEventReader(Generic[Odd]):
             return None
         passed = numbers_room(events)
         total = kernel.runs.pass_over(
-            memoryview(lanes.event_txn), events, memoryview(left_out), memoryview(counts), len(left_out),
-            earlier if goes_on else 0, memoryview(passed),
+            memoryview(lanes.event_txn), events, memoryview(positions), memoryview(left_out), memoryview(counts),
+            len(left_out), earlier if goes_on else 0, memoryview(passed),
         )  # fmt: skip
         assert total >= 0
-        if followed.has_open:
-            self._passed = int(positions[followed.transactions]), total
+        if _stays(followed):
+            self._passed = int(positions[-1]), total
         return passed
 
     def _left_out(self, followed: Followed, shown: Array, odd: list[Odd]) -> dict[int, int]:
@@ -367,6 +373,13 @@ class RowEventReader(Generic[Odd]):
             firsts = firsts + skipped[places]
         plans = np.full(len(changes), -1, np.int32)
         return Runs(len(changes), ones, places, transactions, np.array(operations, np.int32), plans, firsts)
+
+
+def _stays(followed: Followed) -> bool:
+    """Whether the last transaction may go on in the next window."""
+    if followed.has_open or not followed.events:
+        return followed.has_open
+    return bool(followed.window.index.payloads[followed.events - 1] == followed.rows[-1, Txn.POSITION])
 
 
 def gathered(changes: Iterator[Odd], into: list[Odd]) -> GtidalError | None:
