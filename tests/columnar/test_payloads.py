@@ -86,6 +86,8 @@ LOGS: dict[str, Words] = {
     "the last of many events": (1, [BEGIN, 100, XID, BEGIN, *range(200, 230)], 300, XID, *BEHIND),
     "behind a large event": (1, BEGIN, *range(100, 130), [XID, BEGIN, 200], *range(300, 330), XID, *BEHIND),
     "nothing inside": (1, [], *BEHIND),
+    "nothing inside, and rows behind it": (1, BEGIN, 100, [], 200, 300, XID, *BEHIND),
+    "nothing inside, and rows behind it, from one payload to the next": ([BEGIN, 100], [], 200, 300, XID, *BEHIND),
     "between others": (*BEHIND, 1, [BEGIN, 100, XID, BEGIN, 200, 300], *BEHIND, 2, [BEGIN, 400, XID, BEGIN], *BEHIND),
 }  # fmt: skip
 
