@@ -218,7 +218,7 @@ class LogScan:
         that transaction: those that are whole need no reference decoder."""
         follower, reader = self.follower, self.reader
         while (window := reader.next(size)) is not None:
-            if follower.tracker.current is not None or reader.is_inside or window.begins_inside:
+            if follower.tracker.current is not None or reader.is_inside or _begins_inside(window):
                 yield follower.follow(window)
                 continue
             maps = follower.maps_now()
@@ -415,6 +415,11 @@ class LogScan:
                     reader.go_back(Place(begun[1], window.format))
                     return
             yield followed, begun
+
+
+def _begins_inside(window: Window) -> bool:
+    """Whether its first event is one of a payload that begins in a window before."""
+    return window.count > 0 and int(window.index.payloads[0]) >= 0
 
 
 def _outer_positions(index: Index, places: Array) -> Array:

@@ -226,6 +226,11 @@ class TransactionTracker:
         if rows and current.kind == OTHER:
             current.kind = DML
 
+    def inside_of(self, position: int, end_position: int) -> None:
+        """The next event is inside of the payload there, which may not have been given."""
+        if position != self._outer:
+            self._outer, self._outer_end = position, end_position
+
     # --- beginnings and ends
 
     def _part(self, event: Event) -> Transaction:
