@@ -18,14 +18,14 @@ from gtidal.columnar.modes import schema_in_mode, view_in_mode
 from gtidal.columnar.scanning import LogScan, Scan
 from gtidal.columnar.schemas import CHANGES
 from gtidal.columnar.selection import Selection
-from gtidal.events import Event, transaction
+from gtidal.events import Event, Format, encode_event, transaction
 from gtidal.events.mariadb import StartEncryption
 from gtidal.events.rows import Row, WriteRows
 from gtidal.log.codecs import MariadbCipher
 from gtidal.log.decoder import Keys
 from tests.columnar.drift_judges import FILE, How, compare, read_view
 from tests.columnar.row_judge import read_rows, schema_of
-from tests.columnar.test_drift import LONG, QUICK, headed, packed_events, transactions
+from tests.columnar.test_drift import LONG, QUICK, headed, packed_bytes, packed_events, transactions
 from tests.columnar.test_memory import TABLE
 from tests.hostile.damage import event_spans
 from tests.logs import build_log
@@ -179,6 +179,23 @@ def test_a_payload_that_breaks_off(window: int) -> None:
     found = [row for batch in read(LogScan(io.BytesIO(log), FILE, scan)) for row in batch.to_pylist()]
     assert [row["gtid"] and row["gtid"][-3:] for row in found] == [":50", ":50", None, ":50", ":50"]
     assert found[2]["_corrupt"]["position"] == found[2]["position"]
+
+
+@pytest.mark.usefixtures("small_inner")
+@pytest.mark.parametrize("window", WINDOWS)
+def test_rows_that_break_off(window: int) -> None:
+    """The transactions before them in the same payload are given."""
+    first, second = (with_type(event) for event in rows(200))
+    assert isinstance(second, WriteRows)
+    image = encode_event(second, Format())
+    cut = image[:9] + (len(image) - 20).to_bytes(4, "little") + image[13:-20]
+    events = [*made((BEGIN, 100, XID, BEGIN)), first]
+    plain = b"".join(encode_event(event, Format()) for event in events) + cut
+    payload = with_type(packed_bytes(plain, len(events)))
+    log = build_log([*made((1,)), payload, *made(BEHIND)], 1)
+    told = compare(log, How(window=window))
+    assert [len(told[view].rows) for view in ("transactions", "changes")] == [1, 2]
+    assert told["transactions"].error is not None
 
 
 class OneKey(Keys):
