@@ -291,7 +291,8 @@ def _stretch(
     file: LogFile, scan: Scan, start: int | None, stop: int | None, *, by_event: bool, exact: bool
 ) -> Stretch:
     """Between two offsets, which users choose as they like; ``exact``: the start is known to be right."""
-    from gtidal.columnar.scanning import Stretch
+    from gtidal.columnar.modes import stop_behind
+    from gtidal.columnar.scanning import LogScan, Stretch
     from gtidal.columnar.splitting import LOOK, Boundaries
     from gtidal.columnar.windows import WindowReader
 
@@ -306,6 +307,9 @@ def _stretch(
         except NotABinlog:
             raise
         except DecodeError:  # whoever reads the damaged head says so
+            if stop is not None:
+                stream.seek(0)
+                stop = stop_behind(LogScan(stream, file.name, scan), stop, by_event=by_event)
             return Stretch(None if by_event else start, stop, shown_from=start or 0)
         if not by_event:
             begin, stop = boundaries.bounds(asked, stop)

@@ -403,7 +403,10 @@ def headed(event: Event, timestamp: int, server_id: int, flags: int) -> Event:
 
 def packed_events(events: list[Event], frames: int) -> TransactionPayload:
     """Events as a compressed payload, in so many zstd frames."""
-    plain = b"".join(encode_event(event, Format()) for event in events)
+    return packed_bytes(b"".join(encode_event(event, Format()) for event in events), frames)
+
+
+def packed_bytes(plain: bytes, frames: int) -> TransactionPayload:
     cuts = [len(plain) * number // frames for number in range(frames + 1)]
     data = b"".join(zstandard.compress(plain[start:end]) for start, end in pairwise(cuts))
     values = (Compression(2, 0), UncompressedSize(3, len(plain)), PayloadSize(1, len(data)), EndMark(0))

@@ -18,7 +18,7 @@ from gtidal.columnar.codes import MODES
 from gtidal.columnar.modes import BadRegion, schema_in_mode, view_in_mode
 from gtidal.columnar.scanning import LogScan, Scan
 from gtidal.columnar.schemas import CHANGES, EVENTS, ROWS, TRANSACTIONS
-from gtidal.errors import NotABinlog, UsageError
+from gtidal.errors import ChecksumMismatch, NotABinlog, UsageError
 from gtidal.events.rows import Row as LogRow
 from gtidal.events.rows import WriteRows
 from gtidal.events.table_map import ColumnName
@@ -356,3 +356,62 @@ def test_files_that_hold_nothing(tmp_path: Path, mode: str) -> None:
     path.write_bytes(b"nothing of a log")
     with pytest.raises(NotABinlog):
         gtidal.events(path, mode=mode).read_all()
+
+
+# --- a damaged head
+
+
+HEAD_DAMAGE = {
+    "checksum": lambda data, start, end: data[: end - 10] + b"\x77" + data[end - 9 :],
+    "size": lambda data, start, end: data[: start + 9] + b"\x43" + data[start + 10 :],
+    "zeros": lambda data, start, end: data[:start] + bytes(end - start) + data[end:],
+    "the second event": lambda data, start, end: data[: end + 25] + b"\x77" + data[end + 26 :],
+}
+
+
+@pytest.mark.parametrize("damage", HEAD_DAMAGE)
+@pytest.mark.parametrize("view", SCHEMAS)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_stop_anywhere_behind_a_damaged_head(
+    view: str, damage: str, threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What begins before the stop is told: the bad region, if the stop is inside of it, and nothing behind."""
+    monkeypatch.setattr(parallel, "STRETCH", 500)
+    whole = bytes(sound(3).data)
+    head, second = event_spans(whole)[:2]
+    path = written(tmp_path, HEAD_DAMAGE[damage](whole, *head))
+    everything = read(view, path, mode="PERMISSIVE")
+    bad = next(row for row in everything if row["_corrupt"])
+    assert bad["position"] == (second if damage == "the second event" else head)[0]
+    assert bad["_corrupt"]["length"]
+    begins = "position" if view != "changes" else "transaction_position"
+    for stop in (
+        0,
+        4,
+        5,
+        60,
+        head[1] - 1,
+        head[1],
+        head[1] + 1,
+        second[1],
+        second[1] + 1,
+        700,
+        len(whole) - 1,
+    ):
+        expected = [row for row in everything if (row["position"] if row["_corrupt"] else row[begins]) < stop]
+        regions: list[BadRegion] = []
+        options = {"stop": stop, "threads": threads, "on_corrupt": regions.append}
+        assert read(view, path, mode="PERMISSIVE", **options) == expected, stop
+        assert [region.position for region in regions] == [
+            row["position"] for row in expected if row["_corrupt"]
+        ]
+        assert read(view, path, mode="DROPMALFORMED", stop=stop, threads=threads) == without_corrupt(expected)
+
+
+@pytest.mark.parametrize("view", SCHEMAS)
+def test_a_damaged_head_still_raises(view: str, tmp_path: Path) -> None:
+    whole = bytes(sound(3).data)
+    path = written(tmp_path, HEAD_DAMAGE["checksum"](whole, *event_spans(whole)[0]))
+    for stop in (5, 60, 128, 129, 700):
+        with pytest.raises(ChecksumMismatch):
+            read(view, path, stop=stop)

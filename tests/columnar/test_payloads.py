@@ -18,12 +18,16 @@ from gtidal.columnar.modes import schema_in_mode, view_in_mode
 from gtidal.columnar.scanning import LogScan, Scan
 from gtidal.columnar.schemas import CHANGES
 from gtidal.columnar.selection import Selection
-from gtidal.events import Event, transaction
+from gtidal.events import Event, Format, encode_event, transaction
+from gtidal.events.mariadb import StartEncryption
 from gtidal.events.rows import Row, WriteRows
+from gtidal.log.codecs import MariadbCipher
+from gtidal.log.decoder import Keys
 from tests.columnar.drift_judges import FILE, How, compare, read_view
 from tests.columnar.row_judge import read_rows, schema_of
-from tests.columnar.test_drift import LONG, QUICK, headed, packed_events, transactions
+from tests.columnar.test_drift import LONG, QUICK, headed, packed_bytes, packed_events, transactions
 from tests.columnar.test_memory import TABLE
+from tests.hostile.damage import event_spans
 from tests.logs import build_log
 from tests.samples import UUID, query, with_type
 
@@ -86,6 +90,8 @@ LOGS: dict[str, Words] = {
     "the last of many events": (1, [BEGIN, 100, XID, BEGIN, *range(200, 230)], 300, XID, *BEHIND),
     "behind a large event": (1, BEGIN, *range(100, 130), [XID, BEGIN, 200], *range(300, 330), XID, *BEHIND),
     "nothing inside": (1, [], *BEHIND),
+    "nothing inside, and rows behind it": (1, BEGIN, 100, [], 200, 300, XID, *BEHIND),
+    "nothing inside, and rows behind it, from one payload to the next": ([BEGIN, 100], [], 200, 300, XID, *BEHIND),
     "between others": (*BEHIND, 1, [BEGIN, 100, XID, BEGIN, 200, 300], *BEHIND, 2, [BEGIN, 400, XID, BEGIN], *BEHIND),
 }  # fmt: skip
 
@@ -173,6 +179,56 @@ def test_a_payload_that_breaks_off(window: int) -> None:
     found = [row for batch in read(LogScan(io.BytesIO(log), FILE, scan)) for row in batch.to_pylist()]
     assert [row["gtid"] and row["gtid"][-3:] for row in found] == [":50", ":50", None, ":50", ":50"]
     assert found[2]["_corrupt"]["position"] == found[2]["position"]
+
+
+@pytest.mark.usefixtures("small_inner")
+@pytest.mark.parametrize("window", WINDOWS)
+def test_rows_that_break_off(window: int) -> None:
+    """The transactions before them in the same payload are given."""
+    first, second = (with_type(event) for event in rows(200))
+    assert isinstance(second, WriteRows)
+    image = encode_event(second, Format())
+    cut = image[:9] + (len(image) - 20).to_bytes(4, "little") + image[13:-20]
+    events = [*made((BEGIN, 100, XID, BEGIN)), first]
+    plain = b"".join(encode_event(event, Format()) for event in events) + cut
+    payload = with_type(packed_bytes(plain, len(events)))
+    log = build_log([*made((1,)), payload, *made(BEHIND)], 1)
+    told = compare(log, How(window=window))
+    assert [len(told[view].rows) for view in ("transactions", "changes")] == [1, 2]
+    assert told["transactions"].error is not None
+
+
+class OneKey(Keys):
+    def mariadb(self, key_version: int) -> bytes:
+        return bytes(16)
+
+
+def encrypted(words: Words) -> bytes:
+    """As MariaDB encrypts a log, each event by itself. Its cipher undoes itself."""
+    start = StartEncryption(1, 1, bytes(12))
+    log = build_log([with_type(start), *made(words)], 1)
+    cipher = MariadbCipher(bytes(16), start.nonce, counter_mode=True)
+    (_, first), *rest = event_spans(log)[1:]
+    return log[:first] + b"".join(cipher.decrypt(log[begin:end], begin) for begin, end in rest)
+
+
+@pytest.mark.usefixtures("small_inner")
+@pytest.mark.parametrize("words", LOGS.values(), ids=LOGS)
+def test_in_an_encrypted_log(words: Words) -> None:
+    """Its events are framed by the reference decoder, which does not go back."""
+    for window in WINDOWS:
+        told = compare(encrypted(words), How(window=window, keys=OneKey()))
+        assert told["changes"].error is None
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_a_broken_payload_in_an_encrypted_log(window: int) -> None:
+    broken = with_type(replace(packed_events(made((BEGIN, 100, XID)), 1), values=()))
+    log = build_log([with_type(StartEncryption(1, 1, bytes(12))), *made(BEHIND), broken, *made(BEHIND)], 1)
+    cipher = MariadbCipher(bytes(16), bytes(12), counter_mode=True)
+    (_, first), *rest = event_spans(log)[1:]
+    log = log[:first] + b"".join(cipher.decrypt(log[begin:end], begin) for begin, end in rest)
+    assert compare(log, How(window=window, keys=OneKey()))["changes"].error is not None
 
 
 # --- what hypothesis makes of them

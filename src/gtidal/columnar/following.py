@@ -441,7 +441,9 @@ class Follower:
             raise error.at(file=self.decoder.file) from None
 
     def _feed(self, followed: Followed, place: int, event: Event) -> None:
-        lanes, tracker = followed.lanes, self.tracker
+        lanes, index, tracker = followed.lanes, followed.window.index, self.tracker
+        if index.payloads[place] >= 0:  # the kernel may have followed what stands before, in another window
+            tracker.inside_of(int(index.payloads[place]), int(index.ends[place]))
         was_open = tracker.current is not None
         ended = tracker.feed(event)
         for transaction in ended:

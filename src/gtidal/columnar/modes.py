@@ -146,6 +146,8 @@ class _Salvager:
             self._at = place.position
         self.decoder.verify_checksum = log.scan.verify_checksum
         self._ended = False
+        self._saw_gtids: bool = before is not None and before._saw_gtids
+        """Then all transactions have them, whatever a damaged head tells of the server."""
         self.damage: Damage | None = None
         """What ``next_damage`` found."""
         if self._whole and place is not None:
@@ -169,7 +171,11 @@ class _Salvager:
             else:
                 self.decoder.end_of_data()
                 self._ended = True
+        self._saw_gtids |= isinstance(item, Frame) and item.type_code in BEGINS
         return item
+
+    def _has_gtids(self, format: Format) -> bool:
+        return self._saw_gtids or writes_gtids(format)
 
     @property
     def place(self) -> Place:
@@ -203,7 +209,7 @@ class _Salvager:
             here = self.place
             item = self.next()
             if item is None:
-                return here if writes_gtids(here.format) else first
+                return here if self._has_gtids(here.format) else first
             if isinstance(item, Damage):
                 return here if item.partial and self._log.reader.in_use else item
             if item.type_code in BEGINS:
@@ -213,9 +219,20 @@ class _Salvager:
             kind = _statement(item, here.format)
             if kind in _ENDING_STATEMENTS:
                 return self.place
-            if kind in _BEGINNING_STATEMENTS and not writes_gtids(here.format):
+            if kind in _BEGINNING_STATEMENTS and not self._has_gtids(here.format):
                 return first  # what stands before was outside of any transaction
         return self.place
+
+
+def stop_behind(log: LogScan, offset: int, *, by_event: bool) -> int:
+    """Where to stop for who names any offset, in a log whose head is damaged: at the first event from there on, or at the
+    first transaction. Inside of a bad region, that is behind it."""
+    if offset <= FIRST_EVENT:
+        return FIRST_EVENT
+    salvager = _Salvager(log, None, None)
+    while salvager.place.position < offset and salvager.next() is not None:
+        pass
+    return salvager.place.position if by_event else salvager.next_beginning(None).position
 
 
 def _statement(frame: Frame, format: Format) -> str | None:
@@ -250,7 +267,7 @@ class _Reading:
     def batches(self) -> Iterator[pa.RecordBatch]:
         log, stop = self.log, self.stop
         region = yield from self._from(log.settled, stop)
-        while region is not None:
+        while region is not None and (stop is None or region.position < stop):
             assert self.salvager is not None
             self._check(region.position, region.end)
             if region.position >= log.shown_from:

@@ -7,6 +7,7 @@ followed to its end first, and then read again.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO
@@ -218,7 +219,7 @@ class LogScan:
         that transaction: those that are whole need no reference decoder."""
         follower, reader = self.follower, self.reader
         while (window := reader.next(size)) is not None:
-            if follower.tracker.current is not None or reader.is_inside or window.begins_inside:
+            if follower.tracker.current is not None or reader.is_inside or _begins_inside(window):
                 yield follower.follow(window)
                 continue
             maps = follower.maps_now()
@@ -249,11 +250,16 @@ class LogScan:
         try:
             counted = count_rows(followed, places, self.book, self.file)
         except GtidalError as error:
-            # Rows that nobody can count: the transactions before them are given first.
-            ends = followed.txn[:, Txn.END_POSITION]
-            followed.transactions = int(np.searchsorted(ends, error.position or 0, side="right"))
+            # Rows that nobody can count: the transactions before them are given first. Positions do not tell which these
+            # are: inside of a payload, all have its own.
+            numbers = lanes.event_txn[places]
+            followed.transactions = bisect_left(
+                range(len(followed.rows)),
+                True,
+                key=lambda last: self._is_bad(followed, places[numbers <= last]),
+            )
             followed.has_open, followed.error = False, error
-            places = places[lanes.event_txn[places] < followed.transactions]
+            places = places[numbers < followed.transactions]
             if not len(places):
                 return
             counted = count_rows(followed, places, self.book, self.file)
@@ -270,6 +276,14 @@ class LogScan:
             for place in _COUNTERS:
                 name = place.name.lower()
                 setattr(current, name, getattr(current, name) + int(rows[-1, place] - before[place]))
+
+    def _is_bad(self, followed: Followed, places: Array) -> bool:
+        """Whether nobody can count the rows of these events."""
+        try:
+            count_rows(followed, places, self.book, self.file)
+        except GtidalError:
+            return True
+        return False
 
     def changes(self) -> Iterator[pa.RecordBatch]:
         if self._changes is None:
@@ -415,6 +429,11 @@ class LogScan:
                     reader.go_back(Place(begun[1], window.format))
                     return
             yield followed, begun
+
+
+def _begins_inside(window: Window) -> bool:
+    """Whether its first event is one of a payload that begins in a window before."""
+    return window.count > 0 and int(window.index.payloads[0]) >= 0
 
 
 def _outer_positions(index: Index, places: Array) -> Array:

@@ -72,11 +72,6 @@ class Window:
     def count(self) -> int:
         return self.index.count
 
-    @property
-    def begins_inside(self) -> bool:
-        """Whether its first event is one of a payload that begins in a window before."""
-        return self.count > 0 and int(self.index.payloads[0]) >= 0
-
     def frame(self, event: int) -> Frame:
         index = self.index
         offset = int(index.offsets[event])
@@ -430,7 +425,7 @@ class WindowReader:
                 break
             pieces.append(frame.data)
             size += len(frame.data)
-            if frame.type_code in (FormatDescription.code, StartV3.code, StartEncryption.code):
+            if _marks[frame.type_code]:  # the decoder does not go back behind a payload
                 break
         if not pieces:
             return None
@@ -473,10 +468,11 @@ class WindowReader:
         for place in payloads.tolist():
             try:
                 event = self._payload(window, place)
-            except GtidalError:
+            except GtidalError as error:
                 if place == 0:
                     raise
                 last = place  # what stands before it is given first
+                self._problem = error if self._by_reference else None
                 self._end_window_at(window, last)
                 break
             announced = event.uncompressed_size

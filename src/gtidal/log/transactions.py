@@ -210,20 +210,26 @@ class TransactionTracker:
     def takes_rows(self) -> bool:
         """Whether a transaction is open that neither table maps nor rows end: see ``pass_over``."""
         current = self.current
-        return current is not None and (self._inside or isinstance(current.gtid_event, GtidEvent))
+        if current is None or self._sealed:
+            return False
+        return self._inside or isinstance(current.gtid_event, GtidEvent)
 
     def pass_over(self, events: int, end_position: int, tables: Iterable[str], rows: bool) -> None:
         """So many table maps, rows events and texts of rows were not given, where ``takes_rows``. Their rows are
         the caller's to count."""
         current = self.current
         assert current is not None
-        self._sealed = False
         current.events += events
         current.end_position = end_position
         for table in tables:
             current.tables.setdefault(table)
         if rows and current.kind == OTHER:
             current.kind = DML
+
+    def inside_of(self, position: int, end_position: int) -> None:
+        """The next event is inside of the payload there, which may not have been given."""
+        if position != self._outer:
+            self._outer, self._outer_end = position, end_position
 
     # --- beginnings and ends
 

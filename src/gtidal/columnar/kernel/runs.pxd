@@ -12,8 +12,8 @@ cpdef int choose(
     const unsigned char[::1] types, const unsigned char[::1] is_rows, const int[::1] event_plan,
     const int[::1] event_txn, const int[::1] event_start, const int[::1] event_end, const int[::1] event_before,
     const int[::1] event_after, const unsigned char[::1] shown, const unsigned char[::1] kept,
-    const unsigned char[::1] wanted, long long count, const long long[::1] positions, long long ended, int[::1] places, int[::1] taken,
-    int[::1] passed, long long[::1] progress
+    const unsigned char[::1] wanted, long long count, const long long[::1] positions, long long ended,
+    int[::1] places, int[::1] taken, int[::1] passed, long long[::1] progress
 ) noexcept
 
 @cython.locals(events=cython.longlong, i=cython.longlong, place=cython.longlong)
