@@ -211,6 +211,7 @@ class _Shown(NamedTuple):
     columns: tuple[str, ...]
     """That are read."""
     read: View
+    mode: str
 
     @staticmethod
     def of(view: str, schema: pa.Schema, columns: Sequence[str] | None, options: Mapping[str, Any]) -> _Shown:
@@ -219,12 +220,12 @@ class _Shown(NamedTuple):
         from gtidal.columnar.modes import schema_in_mode, view_columns, view_in_mode
         from gtidal.requests import chosen_columns
 
-        mode = options.get("mode", "FAILFAST")
+        mode = options.get("mode", FAILFAST)
         there = schema_in_mode(schema, mode)
         chosen = chosen_columns(columns, there.names)
         shown = pa.schema([there.field(name) for name in chosen])
         read = view_in_mode(view, mode, shown, options.get("on_corrupt"))
-        return _Shown(view, shown, view_columns(chosen, schema), read)
+        return _Shown(view, shown, view_columns(chosen, schema), read, mode)
 
 
 def _table(
@@ -268,9 +269,8 @@ def _batches(shown: _Shown, request: Request, scan: Scan, threads: int) -> Itera
     from gtidal.live import follow
 
     files = request.files
-    by_event = shown.view == "events"
     if request.follow is not None:
-        stretch = _stretch(files[0], scan, request.start, None, by_event=by_event, exact=request.exact)
+        stretch = _stretch(shown, files[0], scan, request.start, None, exact=request.exact)
         assert isinstance(files[0].path, ServerUri)
         yield from follow(request.follow, files[0].path, stretch, shown.read, scan)
         return
@@ -279,7 +279,7 @@ def _batches(shown: _Shown, request: Request, scan: Scan, threads: int) -> Itera
     for index, file in enumerate(files):
         start = request.start if index == 0 else None
         stop = request.stop if index == last else None
-        tasks.append((file, _stretch(file, scan, start, stop, by_event=by_event, exact=request.exact)))
+        tasks.append((file, _stretch(shown, file, scan, start, stop, exact=request.exact)))
     if threads == 1 or not parallel.is_worth_it(tasks):
         for file, stretch in tasks:
             yield from coalesced(_one(shown.read, file, scan, stretch))
@@ -288,7 +288,7 @@ def _batches(shown: _Shown, request: Request, scan: Scan, threads: int) -> Itera
 
 
 def _stretch(
-    file: LogFile, scan: Scan, start: int | None, stop: int | None, *, by_event: bool, exact: bool
+    shown: _Shown, file: LogFile, scan: Scan, start: int | None, stop: int | None, *, exact: bool
 ) -> Stretch:
     """Between two offsets, which users choose as they like; ``exact``: the start is known to be right."""
     from gtidal.columnar.modes import stop_behind
@@ -299,6 +299,7 @@ def _stretch(
     asked = None if exact else start
     if asked is None and stop is None:
         return Stretch(start)
+    by_event = shown.view == "events"
     with file.open_raw() as stream:
         reader = WindowReader(stream, file.name, keys=scan.keys, window=LOOK)
         try:
@@ -307,7 +308,7 @@ def _stretch(
         except NotABinlog:
             raise
         except DecodeError:  # whoever reads the damaged head says so
-            if stop is not None:
+            if stop is not None and shown.mode != FAILFAST:  # else nothing is read that a stop would be for
                 stream.seek(0)
                 stop = stop_behind(LogScan(stream, file.name, scan), stop, by_event=by_event)
             return Stretch(None if by_event else start, stop, shown_from=start or 0)
